@@ -20,7 +20,7 @@ from hintplan.planner.properties.shared_views import note_dear_views
 from hintplan.planner.query.cached_results import by_config, shares_views
 from hintplan.planner.query.sources.dynamic import final_names
 from hintplan.planner.setting_positions import Positions, positions_of
-from hintplan.planner.settings import Settings
+from hintplan.planner.settings import PlanSettings
 from hintplan.planner.sinks.insert import build_insert, result_table
 from hintplan.planner.statements.model import Insert, Select
 from hintplan.planner.syntax.source import Source
@@ -50,10 +50,10 @@ class Compilation:
     source: Source
 
 
-class Job:
+class JobCompiler:
     """Collects INSERTs. ``context`` is the session's, and ``settings`` is its current configuration."""
 
-    def __init__(self, context: Context, settings: Settings) -> None:
+    def __init__(self, context: Context, settings: PlanSettings) -> None:
         self._context = context
         self._settings = settings
         self._inserts: list[tuple[Insert, Catalog]] = []

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from typing import assert_never
 
-from hintplan.planner.expressions.bounds import bounds_of, last_column
-from hintplan.planner.expressions.typed import Expr, Field, Literal, Ref
+from hintplan.planner.expressions.bounds import bounds_of, limiting_column
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, Literal
 from hintplan.planner.hints.lookup import LookupHint
 from hintplan.plans.declarations.tables import FunctionKind
 from hintplan.plans.errors import SqlError
@@ -449,7 +449,7 @@ class LogicalRowNumber(LogicalPassthrough):
             return None
         first, last, remaining = bounds_of(self.number, conditions)
         if last is None and self.last is None:
-            end, remaining = last_column(self.number, self.partition, remaining)
+            end, remaining = limiting_column(self.number, self.partition, remaining)
             return None if end is None else (replace(self, first=max(first, self.first), end=end), remaining)
         if len(remaining) == len(conditions):
             return None
@@ -576,4 +576,4 @@ def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Re
 
 def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:
     """Return items that pass ``fields`` through."""
-    return tuple(Item(field=f, expr=Ref(field=f)) for f in fields)
+    return tuple(Item(field=f, expr=FieldRef(field=f)) for f in fields)

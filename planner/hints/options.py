@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hintplan.planner.hints.tokens import HintTokens
-from hintplan.planner.syntax.source import Report
+from hintplan.planner.syntax.source import Diagnostics
 from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_value
 
 
@@ -64,7 +64,7 @@ def _option(tokens: HintTokens, name: str, form: str) -> HintOption:
 
 
 def last_ones(
-    options: tuple[HintOption, ...], name: str, report: Report, shows: Callable[[str], bool] = lambda key: True
+    options: tuple[HintOption, ...], name: str, report: Diagnostics, shows: Callable[[str], bool] = lambda key: True
 ) -> tuple[tuple[HintOption, ...], dict[int, int]]:
     """Return the last option of each key, which wins as in Flink, and the overridden options. Warn of these.
 
@@ -86,7 +86,7 @@ def last_ones(
     return tuple(chosen.values()), overridden
 
 
-def value_of(report: Report, name: str, spec: Setting, option: HintOption) -> Value:
+def option_value(report: Diagnostics, name: str, spec: Setting, option: HintOption) -> Value:
     """Return the value of ``option`` in canonical form. Raise SqlError, with its position, for a wrong value."""
     if spec.kind == "duration":
         report.note_bare(option.value, option.value_offset)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.expressions.typed import FieldRef
 from hintplan.planner.lowering.builder import Builder, name_above
-from hintplan.planner.lowering.calcs import renamed
+from hintplan.planner.lowering.calcs import lower_renaming
 from hintplan.planner.lowering.columns import Lowered, lowered, unique_names
 from hintplan.planner.relations import AggregateItem, LogicalAggregate, LogicalExpand
 from hintplan.plans import operators as model
@@ -32,7 +32,7 @@ def lower_aggregate(builder: Builder, aggregate: LogicalAggregate, *, exact: boo
     builder.account(operator_id, state)
     result = lowered(operator_id, aggregate.fields, columns)
     wanted = unique_names(aggregate.fields)
-    return renamed(builder, result, aggregate, wanted) if exact and wanted != columns else result
+    return lower_renaming(builder, result, aggregate, wanted) if exact and wanted != columns else result
 
 
 def _call(name: str, call: AggregateItem, source: Lowered) -> AggregateCall:
@@ -53,7 +53,7 @@ def _call(name: str, call: AggregateItem, source: Lowered) -> AggregateCall:
 def lower_expand(builder: Builder, expand: LogicalExpand) -> Lowered:
     """Add the expansion. Each key replaces the column of its value."""
     source = builder.lower(expand.input)
-    keys = tuple(source.names[i.expr.field.id] for i in expand.keys if isinstance(i.expr, Ref))
+    keys = tuple(source.names[i.expr.field.id] for i in expand.keys if isinstance(i.expr, FieldRef))
     passed = tuple(source.names[f.id] for f in expand.passed)
     *_, group_id = unique_names((expand.group_id,), source.columns)
     operator = model.Expand(

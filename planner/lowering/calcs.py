@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.expressions.typed import FieldRef
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, lowered, optional_text, select_items, unique_names
 from hintplan.planner.passes.merge_calcs import is_projection
@@ -22,7 +22,7 @@ def lower_calc(builder: Builder, calc: LogicalCalc, *, exact: bool) -> Lowered:
     source = builder.lower(calc.input)
     columns = unique_names(calc.fields)
     if is_projection(calc):
-        passed = {i.field.id: source.names[i.expr.field.id] for i in calc.items if isinstance(i.expr, Ref)}
+        passed = {i.field.id: source.names[i.expr.field.id] for i in calc.items if isinstance(i.expr, FieldRef)}
         if not exact or tuple(passed.values()) == source.columns == columns:
             return replace(source, names=passed)
     operator = model.Calc(
@@ -35,7 +35,7 @@ def lower_calc(builder: Builder, calc: LogicalCalc, *, exact: bool) -> Lowered:
     return lowered(operator_id, calc.fields, columns)
 
 
-def renamed(builder: Builder, source: Lowered, relation: Relation, columns: tuple[str, ...]) -> Lowered:
+def lower_renaming(builder: Builder, source: Lowered, relation: Relation, columns: tuple[str, ...]) -> Lowered:
     """Add a calc over ``source``, the operator of ``relation``, with its fields in order and named ``columns``."""
     select = select_items(columns, identity(relation.fields), source)
     operator = model.Calc(id="", inputs=(source.id,), select=select, filter=None)
@@ -57,7 +57,7 @@ def _named(branch: Relation, columns: tuple[str, ...]) -> LogicalCalc:
         named = zip(branch.items, columns, strict=True)
         return replace(branch, items=tuple(replace(i, field=replace(i.field, name=n)) for i, n in named))
     shown = zip(branch.fields, columns, strict=True)
-    items = tuple(Item(field=replace(f, name=n), expr=Ref(field=f)) for f, n in shown)
+    items = tuple(Item(field=replace(f, name=n), expr=FieldRef(field=f)) for f, n in shown)
     return LogicalCalc(input=branch, filter=None, items=items, base=branch.base, block=branch.block)
 
 

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 from hintplan.planner.expressions.spark_text import spark_text
-from hintplan.planner.expressions.typed import Expr, Literal, Ref
+from hintplan.planner.expressions.typed import Expr, FieldRef, Literal
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
 from hintplan.planner.properties.repeated_reads import Asked, readings_of
@@ -99,7 +99,7 @@ def _apart(builder: Builder, operator: model.Correlate, offset: int) -> model.Co
 
 
 def _argument(argument: Expr, source: Lowered) -> model.Argument:
-    if isinstance(argument, Ref):
+    if isinstance(argument, FieldRef):
         return model.Argument(column=source.names[argument.field.id])
     return model.Argument(constant=spark_text(argument, {}))
 
@@ -107,7 +107,7 @@ def _argument(argument: Expr, source: Lowered) -> model.Argument:
 def lower_unnest(builder: Builder, unnest: LogicalUnnest) -> Lowered:
     """Add the operator. The right columns of its output have the names of the collection's element columns."""
     source = builder.lower(unnest.input)
-    assert isinstance(unnest.collection, Ref)
+    assert isinstance(unnest.collection, FieldRef)
     columns = unique_names(unnest.fields)
     offered = tuple(column.name for column in model.element_columns(unnest.collection.type))
     operator = model.Unnest(

@@ -34,7 +34,7 @@ def lower_row_number(builder: Builder, numbered: LogicalRowNumber, *, exact: boo
         id="",
         inputs=(source.id,),
         key=tuple(source.names[field.id] for field in numbered.partition),
-        order=sort_keys(source, numbered.order),
+        order=lower_sort_keys(source, numbered.order),
         arrival="last" if numbered.latest else "first",
         rank_start=numbered.first,
         rank_end=end,
@@ -92,7 +92,7 @@ def lower_over(builder: Builder, over: LogicalOver, *, exact: bool) -> Lowered:
         id="",
         inputs=(source.id,),
         key=tuple(source.names[field.id] for field in over.partition),
-        order=sort_keys(source, over.order),
+        order=lower_sort_keys(source, over.order),
         frame=over.frame,
         calls=tuple(
             model.OverCall(
@@ -114,12 +114,12 @@ def lower_over(builder: Builder, over: LogicalOver, *, exact: bool) -> Lowered:
 def lower_sort(builder: Builder, sort: LogicalSort, *, exact: bool) -> Lowered:
     """Add the sort, which keeps the columns of its input."""
     source = builder.lower(sort.input, exact=exact)
-    order = sort_keys(source, sort.order)
+    order = lower_sort_keys(source, sort.order)
     operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
     return replace(source, id=builder.add(operator, "sort", name_above(sort.input, sort.block), sort.block))
 
 
-def sort_keys(source: Lowered, order: tuple[SortItem, ...]) -> tuple[SortKey, ...]:
+def lower_sort_keys(source: Lowered, order: tuple[SortItem, ...]) -> tuple[SortKey, ...]:
     """Return the sort keys of an operator that reads ``source``."""
     return tuple(
         SortKey(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.coercion import cast, common_type
+from hintplan.planner.expressions.coercion import cast, common_data_type
 from hintplan.planner.expressions.comparisons import whose_entries
 from hintplan.planner.expressions.typed import (
     BOOLEAN,
@@ -22,9 +22,9 @@ from hintplan.planner.expressions.typed import (
     Field,
     call,
     conjunction,
+    function_name,
     is_deterministic,
     literal,
-    named,
 )
 from hintplan.planner.passes.compute_below import (
     Guards,
@@ -66,7 +66,7 @@ def _with_keys(context: Context, join: LogicalJoin) -> Relation:
         if not pairs:
             remaining.append((part, guards))
     if not keys:
-        if not (join.keyless or has_one_row(join.left) or has_one_row(join.right)):
+        if not (join.keyless or is_single_row(join.left) or is_single_row(join.right)):
             _warn_of_one_partition(context, join)
         keys.append((left.column(literal(1, INT)), right.column(literal(1, INT))))
     above: list[Expr] = []
@@ -108,7 +108,7 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
         a, b = b, a
     if not (left.owns(a) and right.owns(b)):
         return ()
-    common = common_type((a.type, b.type))
+    common = common_data_type((a.type, b.type))
     if common is None:
         return ()
     a, b = cast(a, common, a.offset), cast(b, common, b.offset)
@@ -140,13 +140,13 @@ def _is_null_safe(part: Call) -> bool:
     )
 
 
-def has_one_row(relation: Relation) -> bool:
+def is_single_row(relation: Relation) -> bool:
     """Return True if the relation has at most one row, because it is an aggregate without GROUP BY."""
     match relation:
         case LogicalCalc():
-            return has_one_row(relation.input)
+            return is_single_row(relation.input)
         case LogicalJoin():
-            return has_one_row(relation.left) and has_one_row(relation.right)
+            return is_single_row(relation.left) and is_single_row(relation.right)
         case LogicalAggregate():
             return not relation.keys
         case _:
@@ -164,7 +164,7 @@ def _warn_of_one_partition(context: Context, join: LogicalJoin) -> None:
 
 
 def _refused(context: Context, bad: Expr, part: Expr, left: Side, right: Side) -> Exception:
-    name, offset = named(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
+    name, offset = function_name(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
     if may_fail(bad) and (left.owns(bad) or right.owns(bad)):
         return context.source.error(
             f"{name} fails for some rows, and which rows it is for depends on both sides of this join",

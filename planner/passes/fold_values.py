@@ -6,7 +6,7 @@ Without this pass, each row would be a source of its own.
 from __future__ import annotations
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Expr, Field, Ref, calls_user_code, substitute, walk
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, calls_user_code, substitute, walk
 from hintplan.planner.relations import LogicalCalc, LogicalUnion, LogicalValues, Relation, map_inputs
 
 
@@ -39,10 +39,10 @@ def _takes(expression: Expr, fields: tuple[Field, ...], known: dict[int, Expr]) 
 
     It must be a single column, or the values must have the columns' types.
     """
-    if isinstance(expression, Ref):
+    if isinstance(expression, FieldRef):
         return True
     types = {f.id: f.type.as_nullable() for f in fields}
-    read = [e.field.id for e in walk(expression) if isinstance(e, Ref)]
+    read = [e.field.id for e in walk(expression) if isinstance(e, FieldRef)]
     return all(known[field_id].type.as_nullable() == types[field_id] for field_id in read)
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Expr, fields_of
+from hintplan.planner.expressions.typed import Expr, referenced_fields
 from hintplan.planner.passes.compute_below import Side
-from hintplan.planner.passes.extract_join_keys import equalities, has_one_row
+from hintplan.planner.passes.extract_join_keys import equalities, is_single_row
 from hintplan.planner.relations import (
     LogicalJoin,
     Relation,
@@ -53,7 +53,7 @@ def _all_connected(context: Context, relation: Relation) -> bool:
 
 def _is_connected(context: Context, left: Relation, right: Relation, parts: tuple[Expr, ...]) -> bool:
     sides = Side(context, left), Side(context, right)
-    return has_one_row(left) or has_one_row(right) or any(equalities(part, *sides) for part in parts)
+    return is_single_row(left) or is_single_row(right) or any(equalities(part, *sides) for part in parts)
 
 
 def _chain(join: LogicalJoin) -> tuple[list[_Input], list[Expr]]:
@@ -74,7 +74,7 @@ def _in_order(context: Context, join: LogicalJoin) -> LogicalJoin:
         waiting.remove(chosen)
         fields = (*joined.fields, *chosen.relation.fields)
         ids = {f.id for f in fields}
-        on = tuple(part for part in parts if {f.id for f in fields_of(part)} <= ids)
+        on = tuple(part for part in parts if {f.id for f in referenced_fields(part)} <= ids)
         parts = [part for part in parts if part not in on]
         joined = LogicalJoin(
             left=joined,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Expr, Field, fields_of
+from hintplan.planner.expressions.typed import Expr, Field, referenced_fields
 from hintplan.planner.relations import (
     Item,
     LogicalAggregate,
@@ -35,7 +35,7 @@ def prune_columns(context: Context, relation: Relation) -> Relation:
 
 
 def _ids(expressions: Iterable[Expr | None]) -> set[int]:
-    return {f.id for e in expressions if e is not None for f in fields_of(e)}
+    return {f.id for e in expressions if e is not None for f in referenced_fields(e)}
 
 
 def _prune(relation: Relation, needed: set[int]) -> Relation:

@@ -14,12 +14,12 @@ from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import (
     Expr,
     Field,
-    Ref,
+    FieldRef,
     calls_user_code,
     conjunction,
-    conjuncts,
-    fields_of,
+    factored_conjuncts,
     is_deterministic,
+    referenced_fields,
     substitute,
 )
 from hintplan.planner.relations import (
@@ -96,7 +96,7 @@ def _split(parts: Parts, fits: Fits, *, everywhere: bool = False) -> tuple[Parts
     A condition with a call of user code stays where the query has it, unless ``everywhere`` is set.
     """
     movable = (p for p in parts if is_deterministic(p) and (everywhere or not calls_user_code(p)))
-    chosen = tuple(p for p in movable if fits({f.id for f in fields_of(p)}))
+    chosen = tuple(p for p in movable if fits({f.id for f in referenced_fields(p)}))
     return chosen, tuple(p for p in parts if p not in chosen)
 
 
@@ -116,7 +116,7 @@ def _through_calc(calc: LogicalCalc, parts: Parts) -> Relation:
     values = {i.field.id: i.expr for i in calc.items}
     movable = {i.field.id for i in calc.items if is_deterministic(i.expr)}
     below, above = _split(parts, lambda ids: ids <= movable)
-    own_parts = conjuncts(calc.filter)
+    own_parts = factored_conjuncts(calc.filter)
     fixed = tuple(p for p in own_parts if not is_deterministic(p))
     moved = (*(p for p in own_parts if p not in fixed), *(substitute(p, values) for p in below))
     pushed = replace(calc, input=_push(calc.input, moved), filter=conjunction(fixed))
@@ -156,7 +156,7 @@ def _through_union(union: LogicalUnion, parts: Parts) -> Relation:
     below, above = _split(parts, bool)
 
     def moved(branch: Relation) -> Relation:
-        values: dict[int, Expr] = {f.id: Ref(field=g) for f, g in zip(union.fields, branch.fields, strict=True)}
+        values: dict[int, Expr] = {f.id: FieldRef(field=g) for f, g in zip(union.fields, branch.fields, strict=True)}
         return _push(branch, tuple(substitute(p, values) for p in below))
 
     return _filtered(map_inputs(union, moved), above)

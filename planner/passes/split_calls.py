@@ -18,11 +18,11 @@ from hintplan.planner.expressions.typed import (
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
     calls_user_code,
     conjunction,
-    conjuncts,
+    factored_conjuncts,
     is_drawn,
     is_user_call,
     walk,
@@ -97,7 +97,7 @@ def _refuse(context: Context, offset: int, what: str, *conditions: Expr | None) 
 
 
 def _calc(context: Context, calc: LogicalCalc) -> Relation:
-    parts = conjuncts(calc.filter)
+    parts = factored_conjuncts(calc.filter)
     waiting = [p for p in parts if calls_user_code(p)]
     if not waiting and not any(calls_user_code(i.expr) for i in calc.items):
         return calc
@@ -133,27 +133,27 @@ class _Calls:
             return call
         if call not in self.known:
             self._call(call)
-        return Ref(field=self.known[call], offset=expression.offset)
+        return FieldRef(field=self.known[call], offset=expression.offset)
 
     def arguments(self, expressions: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return fields and literals for ``expressions``. Relations below compute their calls and other expressions."""
         extracted = [self.extracted(e) for e in expressions]
         computed: dict[Expr, Field] = {}
         for e in extracted:
-            if not isinstance(e, Ref | Literal) and e not in computed:
+            if not isinstance(e, FieldRef | Literal) and e not in computed:
                 computed[e] = self.context.field("", e.type)
         if computed:
             self._calc(None, tuple(Item(field=f, expr=e) for e, f in computed.items()))
-        return tuple(Ref(field=computed[e]) if e in computed else e for e in extracted)
+        return tuple(FieldRef(field=computed[e]) if e in computed else e for e in extracted)
 
-    def column(self, expression: Expr) -> Ref:
+    def column(self, expression: Expr) -> FieldRef:
         """Return a field for ``expression``."""
         (argument,) = self.arguments((expression,))
-        if isinstance(argument, Ref):
+        if isinstance(argument, FieldRef):
             return argument
         field = self.context.field("", argument.type)
         self._calc(None, (Item(field=field, expr=argument),))
-        return Ref(field=field)
+        return FieldRef(field=field)
 
     def _calc(self, condition: Expr | None, computed: tuple[Item, ...]) -> None:
         self.relation = LogicalCalc(
@@ -177,7 +177,7 @@ class _Calls:
             join_type="inner",
             arguments=arguments,
             returned=(returned,),
-            items=(*identity(self.relation.fields), Item(field=result, expr=Ref(field=returned))),
+            items=(*identity(self.relation.fields), Item(field=result, expr=FieldRef(field=returned))),
             offset=found.offset,
             base=self.relation.base,
             block=self.block,

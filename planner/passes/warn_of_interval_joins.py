@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Call, Expr, Field, Literal, Ref
+from hintplan.planner.expressions.typed import Call, Expr, Field, FieldRef, Literal
 from hintplan.planner.properties.time_attributes import is_row_time
 from hintplan.planner.relations import LogicalJoin, Relation, inputs_of
 from hintplan.plans.declarations.durations import format_duration
@@ -96,7 +96,7 @@ def _comparisons(condition: Expr) -> Iterator[tuple[str, Point, Point]]:
 
 
 def _point(expression: Expr) -> Point | None:
-    if isinstance(expression, Ref):
+    if isinstance(expression, FieldRef):
         return expression.field, 0
     if not isinstance(expression, Call):
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Call, Expr, Literal, Ref, conjuncts
+from hintplan.planner.expressions.typed import Call, Expr, FieldRef, Literal, factored_conjuncts
 from hintplan.planner.relations import (
     LogicalAggregate,
     LogicalCalc,
@@ -40,7 +40,7 @@ def may_be_null(context: Context, relation: Relation, expression: Expr) -> bool:
             return all(may_be_null(context, relation, a) for a in expression.args)
         is_certain = expression.function in _NULL_ONLY_FROM_NULL
         return not is_certain or any(may_be_null(context, relation, a) for a in expression.args)
-    if not isinstance(expression, Ref):
+    if not isinstance(expression, FieldRef):
         return True
     # A column of an outer query block may be NULL.
     is_certain = any(f.id == expression.field.id for f in relation.fields)
@@ -87,15 +87,16 @@ def _of_scan(context: Context, scan: LogicalScan, field: int) -> bool:
 
 def _of_calc(context: Context, calc: LogicalCalc, field: int) -> bool:
     expression = next(i.expr for i in calc.items if i.field.id == field)
-    checked = isinstance(expression, Ref) and any(
-        isinstance(c, Call) and c.function == "IS NOT NULL" and c.args == (expression,) for c in conjuncts(calc.filter)
+    checked = isinstance(expression, FieldRef) and any(
+        isinstance(c, Call) and c.function == "IS NOT NULL" and c.args == (expression,)
+        for c in factored_conjuncts(calc.filter)
     )
     return not checked and may_be_null(context, calc.input, expression)
 
 
 def _of_join(context: Context, join: LogicalJoin, field: int) -> bool:
     expression = next(i.expr for i in join.items if i.field.id == field)
-    if not isinstance(expression, Ref):
+    if not isinstance(expression, FieldRef):
         return True
     padded = {"left": (False, True), "right": (True, False), "full": (True, True)}
     sides = zip((join.left, join.right), padded.get(join.join_type, (False, False)), strict=True)

@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from hintplan.planner.relations import LogicalScan, LogicalValues, Relation, inputs_of
-from hintplan.planner.syntax.source import Report
+from hintplan.planner.syntax.source import Diagnostics
 from hintplan.plans.analysis.repeated import times_computed
 from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.model.config import SHARED_VIEWS
@@ -39,7 +39,7 @@ def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
 
 
 def warn_of_repeated_reads(
-    report: Report, asked: Mapping[int, Sequence[Asked]], plan: Plan, sharable: Container[str]
+    report: Diagnostics, asked: Mapping[int, Sequence[Asked]], plan: Plan, sharable: Container[str]
 ) -> None:
     """Report each lookup and call that ``plan`` makes for several readers. The keys of ``asked`` are offsets.
 
@@ -75,7 +75,7 @@ def _second(first: Asked, other: Asked) -> tuple[str, int] | None:
 
 
 def _tell(
-    report: Report,
+    report: Diagnostics,
     asked: Asked,
     reading: tuple[str, int],
     offset: int,

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions import scalars
-from hintplan.planner.expressions.typed import Field, Ref
+from hintplan.planner.expressions.typed import Field, FieldRef
 from hintplan.planner.relations import (
     LogicalAggregate,
     LogicalCalc,
@@ -30,8 +30,10 @@ def is_processing_time(relation: Relation, field: int) -> bool:
     match relation:
         case LogicalCalc() | LogicalJoin() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
             expression = next((i.expr for i in relation.items if i.field.id == field), None)
-            if not isinstance(expression, Ref):
-                return expression is not None and expression == scalars.translate(Source(text=""), "PROCTIME", (), 0)
+            if not isinstance(expression, FieldRef):
+                return expression is not None and expression == scalars.compile_function_call(
+                    Source(text=""), "PROCTIME", (), 0
+                )
             below = (r for r in inputs_of(relation) if expression.field in r.fields)
             return any(is_processing_time(r, expression.field.id) for r in below)
         case LogicalUnion():
@@ -54,7 +56,7 @@ def is_row_time(context: Context, relation: Relation, field: Field) -> bool:
             return _has_watermark(context, relation, field)
         case LogicalCalc():
             expression = next(i.expr for i in relation.items if i.field.id == field.id)
-            if isinstance(expression, Ref):
+            if isinstance(expression, FieldRef):
                 return is_row_time(context, relation.input, expression.field)
             if not isinstance(relation.input, LogicalScan):
                 return False
@@ -63,7 +65,9 @@ def is_row_time(context: Context, relation: Relation, field: Field) -> bool:
         case LogicalJoin():
             expression = next(i.expr for i in relation.items if i.field.id == field.id)
             sides = (relation.left, relation.right)
-            return isinstance(expression, Ref) and any(is_row_time(context, side, expression.field) for side in sides)
+            return isinstance(expression, FieldRef) and any(
+                is_row_time(context, side, expression.field) for side in sides
+            )
         case _:
             return any(is_row_time(context, below, field) for below in inputs_of(relation))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from hintplan.planner.expressions.typed import Expr, Literal, Ref
+from hintplan.planner.expressions.typed import Expr, FieldRef, Literal
 from hintplan.planner.relations import (
     Item,
     LogicalAggregate,
@@ -113,7 +113,7 @@ def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
     """Return the keys that ``items`` pass through, under their output fields."""
     shown: dict[int, int] = {}
     for item in items:
-        if isinstance(item.expr, Ref):
+        if isinstance(item.expr, FieldRef):
             shown.setdefault(item.expr.field.id, item.field.id)
     return frozenset(frozenset(shown[i] for i in key) for key in keys if key <= set(shown))
 

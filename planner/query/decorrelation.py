@@ -17,19 +17,19 @@ from dataclasses import dataclass, field, replace
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.operands import not_distinct
+from hintplan.planner.expressions.operands import is_not_distinct
 from hintplan.planner.expressions.typed import (
     BOOLEAN,
     Call,
     Expr,
     Field,
-    Ref,
+    FieldRef,
     call,
     conjunction,
-    conjuncts,
-    fields_of,
+    factored_conjuncts,
     literal,
-    rewrite,
+    referenced_fields,
+    replace_outermost,
 )
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.properties.unique_keys import unique_keys
@@ -86,7 +86,7 @@ class Decorrelated:
     @property
     def keys(self) -> tuple[Field, ...]:
         """Return the columns of the query that are compared with the outer block."""
-        own = tuple(inner.field for inner, _, _ in self.equalities if isinstance(inner, Ref))
+        own = tuple(inner.field for inner, _, _ in self.equalities if isinstance(inner, FieldRef))
         return own if self.domain is None else (*own, *self.domain.fields)
 
 
@@ -143,7 +143,11 @@ def decorrelated(context: Context, relation: Relation, block: str, offset: int, 
     else:
         result, held = _for_each(query, relation)
     equalities = tuple(
-        (Ref(field=column.field), outer, compared("=", (Ref(field=column.field), outer), outer.offset or offset))
+        (
+            FieldRef(field=column.field),
+            outer,
+            compared("=", (FieldRef(field=column.field), outer), outer.offset or offset),
+        )
         for outer, column in held.items()
         if column.bound
     )
@@ -196,13 +200,13 @@ def _all_read(relation: Relation) -> Iterator[Field]:
 
 def _read(relation: Relation) -> Iterator[Field]:
     """Return the fields that expressions of ``relation`` itself name."""
-    return (f for e in _expressions(relation) for f in fields_of(e))
+    return (f for e in _expressions(relation) for f in referenced_fields(e))
 
 
 def _expressions(relation: Relation) -> tuple[Expr, ...]:
     match relation:
         case LogicalCalc():
-            return (*conjuncts(relation.filter), *(i.expr for i in relation.items))
+            return (*factored_conjuncts(relation.filter), *(i.expr for i in relation.items))
         case LogicalJoin() | LogicalLookupJoin():
             return relation.on
         case LogicalCorrelate():
@@ -249,16 +253,16 @@ def _fields(held: _Held) -> tuple[Field, ...]:
 
 
 def _refs(held: _Held) -> dict[Expr, Expr]:
-    return {e: Ref(field=column.field, offset=e.offset) for e, column in held.items()}
+    return {e: FieldRef(field=column.field, offset=e.offset) for e, column in held.items()}
 
 
 def _over(expression: Expr, known: Mapping[Expr, Expr]) -> Expr:
-    return rewrite(expression, known.get)
+    return replace_outermost(expression, known.get)
 
 
 def _calc(query: _Query, calc: LogicalCalc, below: Relation, held: _Held) -> tuple[Relation, _Held]:
     """Put ``calc`` over ``below``; a column that its filter equates with an outer value is used as that value."""
-    context, parts = query.context, conjuncts(calc.filter)
+    context, parts = query.context, factored_conjuncts(calc.filter)
     replacements = _refs(held)
     wanted = query.outer(_expressions(calc))
     bound: dict[Expr, Expr] = {}
@@ -285,7 +289,7 @@ def _calc(query: _Query, calc: LogicalCalc, below: Relation, held: _Held) -> tup
 
 
 def _name(expression: Expr) -> str:
-    return expression.field.name if isinstance(expression, Ref) else ""
+    return expression.field.name if isinstance(expression, FieldRef) else ""
 
 
 def _binding(query: _Query, part: Expr) -> tuple[Expr, Expr] | None:
@@ -293,7 +297,7 @@ def _binding(query: _Query, part: Expr) -> tuple[Expr, Expr] | None:
     if not isinstance(part, Call) or part.function != "=":
         return None
     for outer, inner in (part.args, part.args[::-1]):
-        sides = [{f.id in query.own for f in fields_of(e)} for e in (outer, inner)]
+        sides = [{f.id in query.own for f in referenced_fields(e)} for e in (outer, inner)]
         same_type = outer.type.as_nullable() == inner.type.as_nullable()
         if sides == [{False}, {True}] and same_type and outer.type.root not in _APPROXIMATE:
             return outer, inner
@@ -326,7 +330,9 @@ def _with_values(query: _Query, relation: Relation, held: _Held, wanted: Sequenc
 
 def _source(query: _Query, place: LogicalValues, found: LogicalValues, values: tuple[Expr, ...]) -> Relation:
     """Return the rows of ``place`` with the columns of ``found``, which hold some of its ``values``."""
-    items = tuple(Item(field=f, expr=Ref(field=query.values[e])) for f, e in zip(found.fields, values, strict=True))
+    items = tuple(
+        Item(field=f, expr=FieldRef(field=query.values[e])) for f, e in zip(found.fields, values, strict=True)
+    )
     columns = LogicalCalc(input=place, filter=None, items=items, base=(), block=query.block)
     if len(values) == len(query.values):
         return columns
@@ -353,11 +359,11 @@ def _same(query: _Query, left: tuple[Relation, _Held], right: tuple[Relation, _H
         other = right[1].get(e)
         if other is None:
             continue
-        pair = Ref(field=mine.field), Ref(field=other.field)
+        pair = FieldRef(field=mine.field), FieldRef(field=other.field)
         if mine.bound or other.bound:
             conditions.append(compared("=", pair, query.offset))
         else:
-            conditions.append(not_distinct(query.context.source, "a sub-query", *pair, query.offset))
+            conditions.append(is_not_distinct(query.context.source, "a sub-query", *pair, query.offset))
     return tuple(conditions)
 
 
@@ -407,7 +413,7 @@ def _either(query: _Query, join: LogicalJoin, joined: Relation, left: _Held, rig
     items: list[Item] = []
     for e, mine in left.items():
         other = right[e]
-        values = (Ref(field=mine.field), Ref(field=other.field))
+        values = (FieldRef(field=mine.field), FieldRef(field=other.field))
         column = _Column(field=query.context.field(_name(e), mine.field.type), bound=mine.bound and other.bound)
         items.append(Item(field=column.field, expr=call("coalesce", values, mine.field.type, query.offset)))
         held[e] = column
@@ -445,7 +451,7 @@ def _aggregate(query: _Query, aggregate: LogicalAggregate) -> tuple[Relation, _H
         block=aggregate.block,
     )
     items = tuple(
-        Item(field=old.field, expr=_or_none(new.function, Ref(field=new.field)))
+        Item(field=old.field, expr=_or_none(new.function, FieldRef(field=new.field)))
         for old, new in zip(aggregate.calls, calls, strict=True)
     )
     result = LogicalCalc(
@@ -474,7 +480,7 @@ def _union(query: _Query, union: LogicalUnion) -> tuple[Relation, _Held]:
             input=relation,
             filter=None,
             items=(
-                *(Item(field=context.field(_name(e), e.type), expr=Ref(field=held[e].field)) for e in wanted),
+                *(Item(field=context.field(_name(e), e.type), expr=FieldRef(field=held[e].field)) for e in wanted),
                 *identity(branch.fields),
             ),
             base=branch.base,

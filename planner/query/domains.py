@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.operands import not_distinct
-from hintplan.planner.expressions.typed import Expr, Field, Ref, fields_of, rewrite
+from hintplan.planner.expressions.operands import is_not_distinct
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, referenced_fields, replace_outermost
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.relations import (
     Item,
@@ -57,12 +57,12 @@ def domain_of(
     The domain holds the values of fields whose ids are not in ``own``.
     """
     values = outer_values(context, conditions, own, offset)
-    columns = {e: context.field(e.field.name if isinstance(e, Ref) else "", e.type) for e in values}
+    columns = {e: context.field(e.field.name if isinstance(e, FieldRef) else "", e.type) for e in values}
 
     def change(e: Expr) -> Expr | None:
-        return Ref(field=columns[e], offset=e.offset) if e in columns else None
+        return FieldRef(field=columns[e], offset=e.offset) if e in columns else None
 
-    on = tuple(rewrite(part, change) for part in conditions)
+    on = tuple(replace_outermost(part, change) for part in conditions)
     items = tuple(Item(field=f, expr=e) for e, f in columns.items())
     place = LogicalValues(fields=tuple(columns.values()), rows=(), base=(), block=block)
     return Domain(items=items, shown=items, place=place, offset=offset), on
@@ -73,10 +73,10 @@ def outer_values(context: Context, expressions: Iterable[Expr], own: frozenset[i
     values: dict[Expr, None] = {}
 
     def collect(e: Expr) -> Expr | None:
-        ids = {f.id for f in fields_of(e)}
+        ids = {f.id for f in referenced_fields(e)}
         if not ids or ids & own:
             return None
-        if e.type.root == "MAP" and isinstance(e, Ref):
+        if e.type.root == "MAP" and isinstance(e, FieldRef):
             message = f"a sub-query cannot be compared with column '{e.field.name}' of type MAP by more than equality"
             raise context.source.error(message, e.offset or offset, "compare values of it, such as m['k']")
         if e.type.root in ("MAP", "INTERVAL"):
@@ -85,7 +85,7 @@ def outer_values(context: Context, expressions: Iterable[Expr], own: frozenset[i
         return e
 
     for expression in expressions:
-        rewrite(expression, collect)
+        replace_outermost(expression, collect)
     return list(values)
 
 
@@ -115,9 +115,9 @@ def over_domain(
 
 
 def _same(context: Context, around: Relation, item: Item, offset: int) -> Expr:
-    pair = Ref(field=item.field), item.expr
+    pair = FieldRef(field=item.field), item.expr
     if may_be_null(context, around, item.expr):
-        return not_distinct(context.source, "a sub-query", *pair, offset)
+        return is_not_distinct(context.source, "a sub-query", *pair, offset)
     return compared("=", pair, offset)
 
 

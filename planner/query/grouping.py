@@ -19,11 +19,11 @@ from hintplan.planner.expressions.typed import (
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
-    conjuncts,
-    fields_of,
-    rewrite,
+    factored_conjuncts,
+    referenced_fields,
+    replace_outermost,
     walk,
 )
 from hintplan.planner.query.columns import check_own, column_for, filtered, projections
@@ -31,7 +31,7 @@ from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.ordering import SortKeys
 from hintplan.planner.query.select_aliases import instead_of_position, refuse_aliases
 from hintplan.planner.query.subquery_kinds import sub_queries_in
-from hintplan.planner.query.subquery_values import Value, join_values
+from hintplan.planner.query.subquery_values import SubqueryValue, join_values
 from hintplan.planner.query.taken_back import check_taken_back
 from hintplan.planner.relations import (
     AggregateItem,
@@ -57,7 +57,7 @@ from hintplan.planner.translation.translator import only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class GroupedInput:
     """The rows to group, the names that expressions can use, and the input that a hint for the aggregate names.
 
     ``called`` names the grouping query in messages, if its names include an outer block that only WHERE may refer to.
@@ -90,7 +90,7 @@ class _Clauses:
     selected: tuple[tuple[str, Expr], ...]
     having: tuple[Expr, ...]
     sorted_by: tuple[Expr | None, ...]
-    values: Mapping[int, Value]
+    values: Mapping[int, SubqueryValue]
 
     @property
     def calls(self) -> tuple[AggregateCallExpr, ...]:
@@ -109,8 +109,8 @@ class _Grouped:
     group_id: Field | None
 
 
-def build(
-    compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys
+def build_aggregate(
+    compiler: QueryCompiler, select: exp.Select, rows: GroupedInput, order: SortKeys
 ) -> tuple[Relation, tuple[Item, ...], tuple[Expr | None, ...]]:
     """Aggregate ``rows`` and filter by HAVING; return the relation, the items of the SELECT list, and the sort keys."""
     groups = groups_of(compiler, select, rows, order)
@@ -118,7 +118,7 @@ def build(
 
 
 def groups_of(
-    compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys, by: tuple[Field, ...] = ()
+    compiler: QueryCompiler, select: exp.Select, rows: GroupedInput, order: SortKeys, by: tuple[Field, ...] = ()
 ) -> Groups:
     """Aggregate ``rows`` by the keys of ``select`` and by the columns ``by``."""
     context = compiler.context
@@ -158,7 +158,7 @@ def groups_of(
     )
 
 
-def _check_own(context: Context, rows: Rows, groups: GroupingSets, clauses: _Clauses) -> None:
+def _check_own(context: Context, rows: GroupedInput, groups: GroupingSets, clauses: _Clauses) -> None:
     """Refuse columns of an outer block outside WHERE, if ``rows.called`` is set."""
     if rows.scope.parent is None or not rows.called:
         return
@@ -178,7 +178,7 @@ def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: S
     conditions: tuple[Expr, ...] = ()
     if having is not None:
         refuse_aliases(context.source, scope, select, having.this, "HAVING")
-        conditions = conjuncts(replace(translator, clause="HAVING").condition(having.this))
+        conditions = factored_conjuncts(replace(translator, clause="HAVING").condition(having.this))
     in_order = replace(translator, clause="ORDER BY")
     sorted_by = tuple(None if node is None else in_order.expression(node) for node in order.expressions)
     return _Clauses(selected=selected, having=conditions, sorted_by=sorted_by, values=values)
@@ -187,7 +187,7 @@ def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: S
 def _aggregated(
     compiler: QueryCompiler,
     select: exp.Select,
-    rows: Rows,
+    rows: GroupedInput,
     groups: GroupingSets,
     clauses: _Clauses,
     by: tuple[Field, ...],
@@ -232,7 +232,7 @@ def _aggregated(
 def _outer_fields(relation: Relation, expressions: Iterable[Expr]) -> tuple[Field, ...]:
     """Return the columns of an outer block that ``expressions`` over ``relation`` read."""
     own = {f.id for f in relation.fields}
-    return tuple(f for e in expressions for f in fields_of(e) if f.id not in own)
+    return tuple(f for e in expressions for f in referenced_fields(e) if f.id not in own)
 
 
 def _calls(
@@ -263,11 +263,11 @@ def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: s
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Call) and is_grouping_call(e):
             return grouping_number(context.source, e, found.groups, found.group_id)
-        return Ref(field=found.results[e], offset=e.offset) if e in found.results else None
+        return FieldRef(field=found.results[e], offset=e.offset) if e in found.results else None
 
-    changed = rewrite(expression, change)
+    changed = replace_outermost(expression, change)
     for e in walk(changed):
-        if isinstance(e, Ref) and e.field.id in lost:
+        if isinstance(e, FieldRef) and e.field.id in lost:
             advice = f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})"
             numbers = (k.text for k in found.groups.keys if isinstance(k, Literal) and k.type.is_integer)
             number = next(filter(None, numbers), None)
@@ -284,7 +284,7 @@ def _expanded(
 
     Returns the relation, its fields for ``keys``, and the field of the set's id.
     """
-    items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=Ref(field=f)) for f in keys)
+    items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=FieldRef(field=f)) for f in keys)
     expand = LogicalExpand(
         input=relation,
         keys=items,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, Ref, literal
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, FieldRef, literal
 from hintplan.planner.query.columns import filtered, projections
 from hintplan.planner.relations import Item, LogicalCalc, LogicalRowNumber, LogicalSort, Relation, SortItem, identity
 from hintplan.planner.syntax.dialect import offset_of, starts_at
@@ -44,7 +44,7 @@ class SortKeys:
     expressions: tuple[exp.Expr | None, ...]
 
 
-def listed(
+def select_list_items(
     context: Context, select: exp.Select, translator: Translator, keys: SortKeys
 ) -> tuple[tuple[Item, ...], tuple[Expr | None, ...]]:
     """Return the items of the SELECT list of a block that does not group, and its sort keys."""
@@ -58,7 +58,7 @@ def is_ordered(node: exp.Expr) -> bool:
     return any(node.args.get(key) for key in CLAUSES)
 
 
-def sort_keys(context: Context, node: exp.Expr) -> SortKeys:
+def order_by_keys(context: Context, node: exp.Expr) -> SortKeys:
     """Return the sort keys of ``node``: positions in its SELECT list, or expressions with all aliases replaced."""
     clause = node.args.get("order")
     if clause is None:
@@ -136,7 +136,7 @@ def over_select(
             message = "with SELECT DISTINCT, ORDER BY takes what is selected only"
             raise context.source.error(message, offset_of(ordered), "select it as well, or order by a selected column")
         if item is None:
-            name = expression.field.name if isinstance(expression, Ref) else ""
+            name = expression.field.name if isinstance(expression, FieldRef) else ""
             item = Item(field=context.field(name, expression.type), expr=expression)
             hidden.append(item)
         fields.append(item.field)
@@ -149,7 +149,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
     """Sort the result of ``node``, such as a UNION, by its own columns, and limit it."""
     if not is_ordered(node):
         return relation
-    keys = sort_keys(context, node)
+    keys = order_by_keys(context, node)
     scope = Scope(inputs=(Input(name=None, kind="query", fields=relation.fields, offset=offset_of(node)),))
     translator = clause_translator(context, scope, "ORDER BY")
     hidden: list[Item] = []
@@ -159,9 +159,9 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
             fields.append(at_position(context, ordered, position or 0, relation.fields))
             continue
         expression = translator.expression(key)
-        if not isinstance(expression, Ref):
+        if not isinstance(expression, FieldRef):
             hidden.append(Item(field=context.field("", expression.type), expr=expression))
-        fields.append(expression.field if isinstance(expression, Ref) else hidden[-1].field)
+        fields.append(expression.field if isinstance(expression, FieldRef) else hidden[-1].field)
     below = relation
     if hidden:
         items = (*identity(relation.fields), *hidden)

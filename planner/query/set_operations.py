@@ -13,11 +13,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.coercion import cast, common_type
-from hintplan.planner.expressions.operands import not_distinct
-from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, Field, Ref, call, literal
+from hintplan.planner.expressions.coercion import cast, common_data_type
+from hintplan.planner.expressions.operands import is_not_distinct
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, Field, FieldRef, call, literal
 from hintplan.planner.query.clauses import clauses_of, read_clauses
-from hintplan.planner.query.columns import aligned, check_comparable
+from hintplan.planner.query.columns import align_columns, check_comparable
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.ordering import CLAUSES
 from hintplan.planner.relations import (
@@ -56,7 +56,7 @@ def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
                 "select the same number of columns",
             )
     fields = _common_fields(context, branches, "UNION", offset_of(node.expression))
-    inputs = tuple(aligned(context, b, fields) for b in branches)
+    inputs = tuple(align_columns(context, b, fields) for b in branches)
     base = tuple(name for branch in branches for name in branch.base)
     relation = LogicalUnion(inputs=inputs, fields=fields, base=base, block=compiler.block)
     if not distinct:
@@ -80,7 +80,7 @@ def _common_fields(context: Context, branches: list[Relation], name: str, offset
     """Return the fields of a set operation: the names of the first branch, in the common types of all branches."""
     fields: list[Field] = []
     for i, columns in enumerate(zip(*(b.fields for b in branches), strict=True)):
-        common = common_type([c.type for c in columns])
+        common = common_data_type([c.type for c in columns])
         if common is None or common == NULL:
             types = " and ".join(dict.fromkeys(str(c.type.as_nullable()) for c in columns))
             raise context.source.error(
@@ -135,7 +135,7 @@ def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
         right=right,
         join_type="anti" if isinstance(node, exp.Except) else "semi",
         on=tuple(
-            not_distinct(source, name, Ref(field=a), Ref(field=b), offset)
+            is_not_distinct(source, name, FieldRef(field=a), FieldRef(field=b), offset)
             for a, b in zip(left.fields, right.fields, strict=True)
         ),
         items=identity(left.fields),
@@ -153,7 +153,7 @@ def _counted(
     marks = tuple(context.field("", BOOLEAN) for _ in sides)
     inputs = []
     for side in sides:
-        below = aligned(context, side, fields)
+        below = align_columns(context, side, fields)
         values = (literal("TRUE" if other is side else None, BOOLEAN) for other in sides)
         marked = (Item(field=context.field("", BOOLEAN), expr=value) for value in values)
         items = (*identity(below.fields), *marked)
@@ -176,7 +176,7 @@ def _counted(
 
 def _repeated(context: Context, counted: LogicalAggregate, *, is_except: bool) -> LogicalUnnest:
     """Repeat each row of ``counted`` by the smaller of its two counts; for EXCEPT, by their difference."""
-    ours, theirs = (Ref(field=each.field) for each in counted.calls)
+    ours, theirs = (FieldRef(field=each.field) for each in counted.calls)
     if is_except:
         condition, times = call(">", (ours, theirs), BOOLEAN, 0), call("-", (ours, theirs), BIGINT, 0)
     else:
@@ -189,7 +189,7 @@ def _repeated(context: Context, counted: LogicalAggregate, *, is_except: bool) -
     offered = element_columns(_REPEATED)
     return LogicalUnnest(
         input=below,
-        collection=Ref(field=column),
+        collection=FieldRef(field=column),
         join_type="inner",
         returned=tuple(context.field(each.name, parse_type(each.type)) for each in offered),
         items=identity(counted.keys),

@@ -12,11 +12,20 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Environment, TableEntry
-from hintplan.planner.expressions.typed import BOOLEAN, NULL, Field, Literal, Ref, call, conjunction, is_deterministic
+from hintplan.planner.context import Context, QueryEnvironment, TableEntry
+from hintplan.planner.expressions.typed import (
+    BOOLEAN,
+    NULL,
+    Field,
+    FieldRef,
+    Literal,
+    call,
+    conjunction,
+    is_deterministic,
+)
 from hintplan.planner.passes import optimise
 from hintplan.planner.properties.unique_keys import is_insert_only
-from hintplan.planner.query.bare_selects import read_query
+from hintplan.planner.query.bare_selects import parse_simplified_query
 from hintplan.planner.query.queries import build_query
 from hintplan.planner.query.sources.dynamic import check_name, dynamic_table, warn_of_idle_cache
 from hintplan.planner.relations import (
@@ -31,7 +40,7 @@ from hintplan.planner.relations import (
     identity,
     inputs_of,
 )
-from hintplan.planner.sinks.columns import fitted
+from hintplan.planner.sinks.columns import convert_to_sink_column
 from hintplan.planner.sinks.keys import check_key_in_batch, materialized_by
 from hintplan.planner.sinks.partition import constants
 from hintplan.planner.statements.model import Insert, Select
@@ -71,8 +80,8 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
     with problems.going_on():
         sink = _sink(context, statement)
     with problems.whole():
-        query = read_query(context, statement.query)
-        relation = build_query(context, Environment(block=statement.table), query)
+        query = parse_simplified_query(context, statement.query)
+        relation = build_query(context, QueryEnvironment(block=statement.table), query)
     if sink is None:
         raise FollowUp
     table, entry = sink
@@ -85,11 +94,11 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
             offset_of(query),
             f"select, in this order: {', '.join(t.name for t in targets)}",
         )
-    places = places_of(query, len(targets))
+    places = output_offsets(query, len(targets))
     values = dict(constant)
     for t, f, place in zip(targets, relation.fields, places, strict=True):
         with problems.going_on():
-            values[t.name] = fitted(context, statement, t, f, place)
+            values[t.name] = convert_to_sink_column(context, statement, t, f, place)
     if problems.unsure or problems.never_sure:
         raise FollowUp
     items = tuple(
@@ -119,9 +128,9 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
 
     As in Flink, a column without a name is called EXPR$n, and a duplicate name gets a number.
     """
-    query = read_query(context, statement.query)
+    query = parse_simplified_query(context, statement.query)
     with context.on_trial():
-        relation = build_query(context, Environment(block="query"), query)
+        relation = build_query(context, QueryEnvironment(block="query"), query)
     names = column_names(context, relation, query)
     types = ["STRING" if f.type == NULL else str(f.type) for f in relation.fields]
     columns = tuple(TableColumn(name=n, type=t) for n, t in zip(names, types, strict=True))
@@ -147,7 +156,7 @@ def column_names(context: Context, relation: Relation, query: exp.Query) -> list
         stem = field.name or f"EXPR${number}"
         if stem.startswith("__"):
             advice = "write AS another_name"
-            place = places_of(query, len(relation.fields))[number]
+            place = output_offsets(query, len(relation.fields))[number]
             raise context.source.error(f"column names that start with '__' are reserved: '{stem}'", place, advice)
         name = stem
         while name.lower() in taken:
@@ -196,7 +205,7 @@ def _without_nulls(context: Context, statement: Insert, entry: TableEntry, writt
         return written
     required = required_columns(written_columns(entry.table), entry.table.primary_key)
     fields = [field for field in written.fields if field.name in required]
-    checks = tuple(call("IS NOT NULL", (Ref(field=field),), BOOLEAN, statement.offset) for field in fields)
+    checks = tuple(call("IS NOT NULL", (FieldRef(field=field),), BOOLEAN, statement.offset) for field in fields)
     if not checks:
         return written
     items = identity(written.fields)
@@ -229,7 +238,7 @@ def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Fi
     return tuple(by_name[n] for n in statement.columns)
 
 
-def places_of(query: exp.Query, width: int) -> list[int]:
+def output_offsets(query: exp.Query, width: int) -> list[int]:
     """Return the offset of each output column, or the offset of the first SELECT if it does not list all columns."""
     first: exp.Expr = query
     while not isinstance(first, exp.Select):

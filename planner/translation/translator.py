@@ -96,7 +96,7 @@ def only(source: Source, node: exp.Expr, *known: str) -> None:
         if key not in known and value:
             place = value[0] if isinstance(value, list) else value
             offset = offset_of(place) if isinstance(place, exp.Expr) else 0
-            raise source.error(f"{written(key)} is not supported here", offset or offset_of(node), "remove it")
+            raise source.error(f"{keyword(key)} is not supported here", offset or offset_of(node), "remove it")
 
 
 _WRITTEN = {
@@ -114,6 +114,6 @@ _WRITTEN = {
 }
 
 
-def written(key: str) -> str:
+def keyword(key: str) -> str:
     """Return the SQL keyword for a part of a syntax tree."""
     return _WRITTEN.get(key, key.rstrip("_").replace("_", " ").upper())

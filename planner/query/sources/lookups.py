@@ -19,11 +19,11 @@ from hintplan.planner.expressions.typed import (
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
     call,
-    conjuncts,
-    fields_of,
+    factored_conjuncts,
+    referenced_fields,
     substitute,
 )
 from hintplan.planner.hints.lookup import LookupHint
@@ -47,7 +47,7 @@ from hintplan.planner.relations import (
 )
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.problems import FollowUp
-from hintplan.planner.translation.scope import Scope, resolve
+from hintplan.planner.translation.scope import Scope, resolve_column
 from hintplan.plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
@@ -65,7 +65,7 @@ class _Dimension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lookup:
+class LookupClause:
     """A lookup join as written: ``name`` is the looked-up input, ``parts`` are the conditions.
 
     An ``outer`` join pads rows without a match with NULLs. ``offset`` is the position of the join, ``right_offset`` the
@@ -100,8 +100,8 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise source.error("FOR SYSTEM_TIME AS OF takes a column with the processing time", offset, advice)
     qualifier = node.args.get("table")
-    column = resolve(source, scope, qualifier.name if qualifier else None, node.name, offset)
-    if not isinstance(column, Ref):
+    column = resolve_column(source, scope, qualifier.name if qualifier else None, node.name, offset)
+    if not isinstance(column, FieldRef):
         raise FollowUp
     if not is_processing_time(left, column.field.id):
         if not _is_looked_up(context, right):
@@ -125,7 +125,7 @@ def _is_looked_up(context: Context, relation: Relation) -> bool:
     return isinstance(relation, LogicalScan) and bool(can_lookup(context.table(relation.table).table))
 
 
-def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
+def lookup_join(context: Context, left: Relation, right: Relation, lookup: LookupClause, block: str) -> Relation:
     """Return a relation that looks up ``right`` for each row of ``left``, with the fields of both."""
     dimension = _dimension(context, right, lookup.name, lookup.right_offset)
     insert_only = context.batch or is_insert_only(left)
@@ -137,11 +137,11 @@ def lookup_join(context: Context, left: Relation, right: Relation, lookup: Looku
             lookup.offset,
             "look up before the aggregation or join, or read the table as a stream with a regular join",
         )
-    on = (*(c for p in lookup.parts for c in conjuncts(substitute(p, dimension.values))), *dimension.filters)
+    on = (*(c for p in lookup.parts for c in factored_conjuncts(substitute(p, dimension.values))), *dimension.filters)
     values = {f.id: dimension.values[f.id] for f in right.fields}
-    computed = [f.id for f in right.fields if not isinstance(values[f.id], Ref)]
+    computed = [f.id for f in right.fields if not isinstance(values[f.id], FieldRef)]
     guard = _found_marker(on, dimension.scan) if lookup.outer and computed else None
-    read = {f.id: f for i in computed for f in fields_of(values[i])} | ({guard.id: guard} if guard else {})
+    read = {f.id: f for i in computed for f in referenced_fields(values[i])} | ({guard.id: guard} if guard else {})
     items = [*identity(left.fields), *(Item(field=f, expr=values[f.id]) for f in right.fields if f.id not in computed)]
     items += identity(tuple(f for f in read.values() if all(f.id != i.field.id for i in items)))
     base = (*left.base, *right.base)
@@ -162,7 +162,8 @@ def lookup_join(context: Context, left: Relation, right: Relation, lookup: Looku
     if not computed:
         return relation
     shown = (
-        Item(field=f, expr=_padded(values[f.id], guard) if f.id in computed else Ref(field=f)) for f in right.fields
+        Item(field=f, expr=_padded(values[f.id], guard) if f.id in computed else FieldRef(field=f))
+        for f in right.fields
     )
     return LogicalCalc(input=relation, filter=None, items=(*identity(left.fields), *shown), base=base, block=block)
 
@@ -171,10 +172,10 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
     match relation:
         case LogicalScan():
             _check_connector(context, relation, offset)
-            return _Dimension(scan=relation, values={f.id: Ref(field=f) for f in relation.fields}, filters=())
+            return _Dimension(scan=relation, values={f.id: FieldRef(field=f) for f in relation.fields}, filters=())
         case LogicalCalc():
             below = _dimension(context, relation.input, name, offset)
-            filters = (substitute(c, below.values) for c in conjuncts(relation.filter))
+            filters = (substitute(c, below.values) for c in factored_conjuncts(relation.filter))
             values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
             return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
         case LogicalAggregate() | LogicalExpand():
@@ -284,7 +285,7 @@ def _found_marker(on: tuple[Expr, ...], scan: LogicalScan) -> Field | None:
     for part in on:
         if isinstance(part, Call) and part.function == "=":
             for a, b in (part.args, part.args[::-1]):
-                if isinstance(a, Ref) and a.field.id in own and not any(f.id in own for f in fields_of(b)):
+                if isinstance(a, FieldRef) and a.field.id in own and not any(f.id in own for f in referenced_fields(b)):
                     return a.field
     return None
 
@@ -293,6 +294,6 @@ def _padded(expression: Expr, guard: Field | None) -> Expr:
     """Return ``expression`` over the matching row, or NULL without a match."""
     if guard is None:
         return expression
-    is_match = call("IS NOT NULL", (Ref(field=guard),), BOOLEAN, 0)
+    is_match = call("IS NOT NULL", (FieldRef(field=guard),), BOOLEAN, 0)
     nothing = Literal(text=None, type=expression.type.as_nullable())
     return call("CASE", (is_match, expression, nothing), expression.type, 0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Environment, TableEntry
-from hintplan.planner.expressions.typed import Expr, Field, Ref, substitute
+from hintplan.planner.context import Context, QueryEnvironment, TableEntry
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, substitute
 from hintplan.planner.query.sources.dynamic import dynamic_table
 from hintplan.planner.relations import Item, LogicalCalc, LogicalScan, Relation
 from hintplan.planner.syntax.dialect import offset_of
@@ -16,8 +16,8 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.model.config import EVENTS_DUPLICATE
 
 
-def scan(
-    context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]
+def scan_table(
+    context: Context, environment: QueryEnvironment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]
 ) -> Relation:
     """Return a scan of the table that ``node`` names, with all its declared columns."""
     place = offset_of(node.this)
@@ -54,8 +54,8 @@ def _with_computed(context: Context, entry: TableEntry, scan: LogicalScan, field
             if built_in(name) is None and context.catalog.functions.get(name) is not function:
                 message = f"column '{column.name}' of '{scan.declared}' calls '{name}', which was dropped since"
                 raise context.source.error(message, scan.offset, "declare the table anew, below the function")
-    values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}
-    read = {f.name: Item(field=f, expr=Ref(field=f)) for f in fields.values()}
+    values: dict[int, Expr] = {old: FieldRef(field=new) for old, new in fields.items()}
+    read = {f.name: Item(field=f, expr=FieldRef(field=f)) for f in fields.values()}
     computed = {
         c.name: Item(field=context.field(c.name, c.expr.type), expr=substitute(c.expr, values)) for c in entry.computed
     }

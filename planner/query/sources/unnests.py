@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.expressions.typed import FieldRef
 from hintplan.planner.query.sources.laterals import Called, join_type
 from hintplan.planner.relations import Item, LogicalUnnest, Relation, identity
 from hintplan.planner.syntax.dialect import offset_of
@@ -56,7 +56,7 @@ def elements(
     returned = tuple(context.field(column.name, parse_type(column.type)) for column in offered)
     alias, names = _names(context, node, collection.type)
     shown = tuple(
-        Item(field=context.field(name, field.type), expr=Ref(field=field))
+        Item(field=context.field(name, field.type), expr=FieldRef(field=field))
         for name, field in zip(names, returned, strict=False)
     )
     relation = LogicalUnnest(

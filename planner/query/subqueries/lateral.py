@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, call, fields_of
+from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, call, referenced_fields
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.query import ordering
 from hintplan.planner.query.clauses import read_clauses, refuse_clauses
@@ -43,7 +43,7 @@ def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope, ca
     only(context.source, node.this, "this")
     read_clauses(context, select, *_ALLOWED)
     inner = compiler.within(replace(compiler.environment, block=alias or compiler.block, set_operation=""))
-    keys = ordering.sort_keys(context, select)
+    keys = ordering.order_by_keys(context, select)
     by_groups = is_grouped(select) or select.args.get("distinct") is not None
     source = (grouped_rows if by_groups else _plain_rows)(inner, node, select, keys, outer, called)
     names = _names(compiler, node, [item.field.name for item in source.items])
@@ -78,7 +78,9 @@ def _plain_rows(
     hints = block_hints(context, compiler.environment, select, aggregates=False)
     source = build_from(compiler, select, hints, outer)
     rows, conditions = filtered_block(compiler, source, select, hints, aggregates=False)
-    items, sorted_by = ordering.listed(context, select, clause_translator(context, source.scope, "SELECT"), keys)
+    items, sorted_by = ordering.select_list_items(
+        context, select, clause_translator(context, source.scope, "SELECT"), keys
+    )
     own = frozenset(f.id for f in rows.fields)
     for expression in (*(item.expr for item in items), *(e for e in sorted_by if e is not None)):
         check_own(context, expression, own, called)
@@ -139,7 +141,7 @@ def _own_side(condition: Expr, own: frozenset[int]) -> Expr | None:
     """Return the query's own side of an equality, or None if the condition is not an equality or mixes both sides."""
     if isinstance(condition, Call) and condition.function == "=":
         for mine, other in (condition.args, condition.args[::-1]):
-            sides = [{f.id in own for f in fields_of(e)} for e in (mine, other)]
+            sides = [{f.id in own for f in referenced_fields(e)} for e in (mine, other)]
             if sides == [{True}, {False}]:
                 return mine
     return None

@@ -101,12 +101,12 @@ def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: R
     """Check the SELECT list and ORDER BY of ``select`` by compiling them on trial; the reader needs neither."""
     context = compiler.context
     with context.on_trial():
-        keys = ordering.sort_keys(context, select)
+        keys = ordering.order_by_keys(context, select)
         translator = clause_translator(context, found.scope, "SELECT", aggregates=is_grouped(select))
         values = compiler.values(translator, sub_queries_in(select.expressions))
         translator = replace(translator, values={place: value.worth for place, value in values.items()})
         rows, translator = over_windows(context, select, keys, rows, translator)
-        items, sorted_by = ordering.listed(context, select, translator, keys)
+        items, sorted_by = ordering.select_list_items(context, select, translator, keys)
         if ordering.is_ordered(select):
             listed = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
             ordering.over_select(context, select, listed, listed, keys, sorted_by)
