@@ -164,12 +164,12 @@ class _Calls:
             block=self.block,
         )
 
-    def _call(self, found: Call) -> None:
-        name = found.function.removeprefix(USER)
-        arguments = self.arguments(found.args)
+    def _call(self, function_call: Call) -> None:
+        name = function_call.function.removeprefix(USER)
+        arguments = self.arguments(function_call.args)
         entry = self.context.catalog.function(name)
-        returned = self.context.field(entry.function.output[0].name, found.type)
-        result = self.context.field("", found.type)
+        returned = self.context.field(entry.function.output[0].name, function_call.type)
+        result = self.context.field("", function_call.type)
         self.relation = LogicalCorrelate(
             input=self.relation,
             function=name,
@@ -178,8 +178,8 @@ class _Calls:
             arguments=arguments,
             returned=(returned,),
             items=(*identity(self.relation.fields), Item(field=result, expr=FieldRef(field=returned))),
-            offset=found.offset,
+            offset=function_call.offset,
             base=self.relation.base,
             block=self.block,
         )
-        self.known[found] = result
+        self.known[function_call] = result

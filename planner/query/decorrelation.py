@@ -328,11 +328,9 @@ def _with_values(query: _Query, relation: Relation, held: _Held, wanted: Sequenc
     return joined, {**columns, **held}
 
 
-def _source(query: _Query, place: LogicalValues, found: LogicalValues, values: tuple[Expr, ...]) -> Relation:
-    """Return the rows of ``place`` with the columns of ``found``, which hold some of its ``values``."""
-    items = tuple(
-        Item(field=f, expr=FieldRef(field=query.values[e])) for f, e in zip(found.fields, values, strict=True)
-    )
+def _source(query: _Query, place: LogicalValues, held: LogicalValues, values: tuple[Expr, ...]) -> Relation:
+    """Return the rows of ``place`` with the columns of ``held``, which hold some of its ``values``."""
+    items = tuple(Item(field=f, expr=FieldRef(field=query.values[e])) for f, e in zip(held.fields, values, strict=True))
     columns = LogicalCalc(input=place, filter=None, items=items, base=(), block=query.block)
     if len(values) == len(query.values):
         return columns

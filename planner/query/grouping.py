@@ -254,7 +254,7 @@ def _calls(
     )
 
 
-def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: set[int], expression: Expr) -> Expr:
+def _over_results(context: Context, select: exp.Select, grouped: _Grouped, lost: set[int], expression: Expr) -> Expr:
     """Rewrite ``expression`` to read the aggregate's columns; raise SqlError if it reads a column in ``lost``.
 
     These are columns that the aggregate reads, but does not return.
@@ -262,14 +262,14 @@ def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: s
 
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Call) and is_grouping_call(e):
-            return grouping_number(context.source, e, found.groups, found.group_id)
-        return FieldRef(field=found.results[e], offset=e.offset) if e in found.results else None
+            return grouping_number(context.source, e, grouped.groups, grouped.group_id)
+        return FieldRef(field=grouped.results[e], offset=e.offset) if e in grouped.results else None
 
     changed = replace_outermost(expression, change)
     for e in walk(changed):
         if isinstance(e, FieldRef) and e.field.id in lost:
             advice = f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})"
-            numbers = (k.text for k in found.groups.keys if isinstance(k, Literal) and k.type.is_integer)
+            numbers = (k.text for k in grouped.groups.keys if isinstance(k, Literal) and k.type.is_integer)
             number = next(filter(None, numbers), None)
             if number is not None:
                 advice = instead_of_position(context.source, select, int(number))

@@ -67,35 +67,35 @@ from hintplan.plans.text.counts import count
 
 
 def apply_where(
-    compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
+    compiler: QueryCompiler, from_clause: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
 ) -> Relation:
-    """Filter ``found`` by the WHERE clause of ``select``, which may refer to an outer block."""
-    relation, correlated = filtered_block(compiler, found, select, hints, aggregates=aggregates)
+    """Filter ``from_clause`` by the WHERE clause of ``select``, which may refer to an outer block."""
+    relation, correlated = filtered_block(compiler, from_clause, select, hints, aggregates=aggregates)
     return filtered(relation, correlated, compiler.block)
 
 
 def filtered_block(
-    compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
+    compiler: QueryCompiler, from_clause: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
 ) -> tuple[Relation, tuple[Expr, ...]]:
     """Return the filtered relation, and the conditions that refer to an outer block.
 
     If the block ``aggregates``, hints for its input apply to the aggregate, as in Flink, and not to the joins here.
     """
     context, conditions = compiler.context, plain_conditions(select)
-    translator = clause_translator(context, found.scope, "WHERE")
+    translator = clause_translator(context, from_clause.scope, "WHERE")
     values = compiler.values(translator, sub_queries_in(conditions, filters=True))
     of_values = {f.id for value in values.values() for f in value.fields}
-    own = {f.id for f in found.relation.fields} | of_values
+    own = {f.id for f in from_clause.relation.fields} | of_values
     plain: list[Expr] = []
     above: list[Expr] = []
     correlated: list[Expr] = []
     for condition in _conjuncts(translator, conditions, values):
         ids = {f.id for f in referenced_fields(condition)}
         (correlated if not ids <= own else above if ids & of_values else plain).append(condition)
-    relation = filtered(found.relation, tuple(plain), compiler.block)
-    name = None if aggregates else found.name
+    relation = filtered(from_clause.relation, tuple(plain), compiler.block)
+    name = None if aggregates else from_clause.name
     for sub_query in filter(None, map(joined_sub_query, where_conditions(select))):
-        left = replace(found, relation=relation, name=name)
+        left = replace(from_clause, relation=relation, name=name)
         relation = _semi_join(compiler, left, sub_query, hints)
         name = None
     if values:

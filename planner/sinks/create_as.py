@@ -65,16 +65,16 @@ def with_query_columns(context: Context, statement: CreateTable) -> CreateTable:
 
 
 def _in_order(
-    context: Context, statement: CreateTable, found: Mapping[str, ColumnDeclaration]
+    context: Context, statement: CreateTable, columns: Mapping[str, ColumnDeclaration]
 ) -> dict[str, ColumnDeclaration]:
     """Return the columns of the query in the order in which the statement lists them."""
     for name, place in statement.listed:
-        if name not in found:
-            advice = did_you_mean(name, found, what="columns of the query")
+        if name not in columns:
+            advice = did_you_mean(name, columns, what="columns of the query")
             raise context.source.error(f"the query has no column '{name}'", place, advice)
     names = [name for name, _ in statement.listed]
-    if statement.columns or sorted(names) != sorted(found):
+    if statement.columns or sorted(names) != sorted(columns):
         _, place = statement.listed[0]
-        advice = f"list {', '.join(found)}, or write types to declare more columns"
+        advice = f"list {', '.join(columns)}, or write types to declare more columns"
         raise context.source.error("a list of names must be the columns of the query, each once", place, advice)
-    return {name: found[name] for name in names}
+    return {name: columns[name] for name in names}

@@ -79,12 +79,12 @@ class Translator:
         condition = self.expression(node)
         return self.boolean(condition, node)
 
-    def boolean(self, found: Expr, node: exp.Expr) -> Expr:
-        """Return ``found``, the translation of ``node``, if it is boolean; else record an error and return UNKNOWN."""
-        if found.type.root in ("BOOLEAN", "NULL"):
-            return found
+    def boolean(self, condition: Expr, node: exp.Expr) -> Expr:
+        """Return ``condition``, the translation of ``node``, if it is boolean; else record an error."""
+        if condition.type.root in ("BOOLEAN", "NULL"):
+            return condition
         error = self.source.error(
-            f"expected a condition, found {found.type}", offset_of(node), "compare it with something"
+            f"expected a condition, found {condition.type}", offset_of(node), "compare it with something"
         )
         self.source.problems.add(error, self.source.problems.doubts, certain=True)
         return UNKNOWN

@@ -3,9 +3,9 @@
 The parts are cut from the text of the time or computed from its date. So they depend neither on the session time zone
 nor on Spark's formatter, which lacks some letters. Names are English.
 
->>> from hintplan.planner.expressions.typed import Field, Ref
+>>> from hintplan.planner.expressions.typed import Field, FieldRef
 >>> from hintplan.planner.expressions.spark_text import spark_text
->>> ts = Ref(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
+>>> ts = FieldRef(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
 >>> spark_text(format_timestamp(ts, pattern_parts("yy/M"), 0), {1: "ts"})
 "concat(substring(CAST(ts AS STRING), 3, 2), '/', CAST(CAST(substring(CAST(ts AS STRING), 6, 2) AS INT) AS STRING))"
 """

@@ -155,19 +155,19 @@ def names_elsewhere(context: Context, environment: QueryEnvironment, select: exp
     return advice
 
 
-def _names_inside(context: Context, environment: QueryEnvironment, node: exp.Table, found: dict[str, str]) -> None:
-    """Add advice to ``found`` for names that exist only inside the CTE or view that ``node`` refers to."""
+def _names_inside(context: Context, environment: QueryEnvironment, node: exp.Table, advice: dict[str, str]) -> None:
+    """Add advice to ``advice`` for names that exist only inside the CTE or view that ``node`` refers to."""
     target = find_table(context, environment, node)
     if isinstance(target, Cte):
         for table in target.query.find_all(exp.Table):
             name = alias_of(table) or table.name
-            found.setdefault(
+            advice.setdefault(
                 name, f"'{name}' is an input inside CTE '{node.name}': put the hint after the SELECT there"
             )
     elif isinstance(target, CreateView):
         for token in target.query:
             if token.text in context.catalog.names():
-                found.setdefault(
+                advice.setdefault(
                     token.text,
                     f"'{token.text}' is an input inside view '{node.name}': put the hint after the SELECT there",
                 )

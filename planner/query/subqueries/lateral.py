@@ -105,19 +105,19 @@ def _names(compiler: QueryCompiler, node: exp.Lateral, names: list[str]) -> list
 def _first(
     compiler: QueryCompiler,
     select: exp.Select,
-    found: LateralRows,
+    lateral: LateralRows,
     keys: SortKeys,
     shown: tuple[Item, ...],
     called: str,
 ) -> Relation:
     """Keep the first rows for each combination of the values that the conditions compare."""
-    context, rows = compiler.context, found.relation
+    context, rows = compiler.context, lateral.relation
     sorted_by = [
         _at(compiler, node, shown, position) if e is None else e
-        for node, position, e in zip(keys.nodes, keys.positions, found.sorted_by, strict=True)
+        for node, position, e in zip(keys.nodes, keys.positions, lateral.sorted_by, strict=True)
     ]
     own = frozenset(f.id for f in rows.fields)
-    compared = [_own_side(part, own) for part in found.conditions]
+    compared = [_own_side(part, own) for part in lateral.conditions]
     if select.args.get("limit") is None:
         raise context.source.error("ORDER BY without LIMIT has no effect in LATERAL", offset_of(select), "add LIMIT")
     if None in compared:

@@ -101,16 +101,16 @@ def _check_form(compiler: QueryCompiler, select: exp.Select, called: str) -> Non
 
 
 def _listed(
-    compiler: QueryCompiler, block: SubQueryBlock, found: LateralRows, keys: SortKeys, called: str
+    compiler: QueryCompiler, block: SubQueryBlock, lateral: LateralRows, keys: SortKeys, called: str
 ) -> LateralRows:
     translator = clause_translator(compiler.context, block.scope, "SELECT")
     items, sorted_by = ordering.select_list_items(compiler.context, block.select, translator, keys)
     for item in items:
         check_own(compiler.context, item.expr, block.own, called)
-    return replace(found, items=items, sorted_by=sorted_by)
+    return replace(lateral, items=items, sorted_by=sorted_by)
 
 
-def _one_group(found: LateralRows, groups: grouping.Groups) -> LateralRows:
+def _one_group(lateral: LateralRows, groups: grouping.Groups) -> LateralRows:
     """Return the single row of all rows; if the group is missing, its columns have their values for empty input."""
 
     def absent(e: Expr) -> Expr | None:
@@ -118,4 +118,4 @@ def _one_group(found: LateralRows, groups: grouping.Groups) -> LateralRows:
 
     having = tuple(replace_outermost(condition, absent) for condition in groups.having)
     items = tuple(replace(item, expr=replace_outermost(item.expr, absent)) for item in groups.items)
-    return replace(found, relation=groups.relation, items=items, one_group=OneGroup(items=items, having=having))
+    return replace(lateral, relation=groups.relation, items=items, one_group=OneGroup(items=items, having=having))

@@ -97,12 +97,12 @@ def _knows(scope: Scope, column: exp.Column) -> bool:
     return any((path and level.find(first, path[0])) or level.find(None, first) for level in levels(scope))
 
 
-def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: Relation) -> None:
+def check_idle(compiler: QueryCompiler, select: exp.Select, from_clause: From, rows: Relation) -> None:
     """Check the SELECT list and ORDER BY of ``select`` by compiling them on trial; the reader needs neither."""
     context = compiler.context
     with context.on_trial():
         keys = ordering.order_by_keys(context, select)
-        translator = clause_translator(context, found.scope, "SELECT", aggregates=is_grouped(select))
+        translator = clause_translator(context, from_clause.scope, "SELECT", aggregates=is_grouped(select))
         values = compiler.values(translator, sub_queries_in(select.expressions))
         translator = replace(translator, values={place: value.worth for place, value in values.items()})
         rows, translator = over_windows(context, select, keys, rows, translator)

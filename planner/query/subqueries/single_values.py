@@ -103,13 +103,13 @@ def group_rows(
     )
 
 
-def check_column_count(context: Context, node: exp.Expr, found: int) -> None:
+def check_column_count(context: Context, node: exp.Expr, width: int) -> None:
     """Refuse a value with several columns, and IN with the wrong number of columns; EXISTS takes any number."""
     wanted = len(asked_values(node)) if isinstance(node, exp.In) else 1
-    if isinstance(node, exp.Exists) or found == wanted:
+    if isinstance(node, exp.Exists) or width == wanted:
         return
-    columns = count(found, "column")
-    message = f"a scalar sub-query has one column, found {found}"
+    columns = count(width, "column")
+    message = f"a scalar sub-query has one column, found {width}"
     if isinstance(node, exp.In):
         message = f"IN compares {'one value' if wanted == 1 else f'{wanted} values'} with {columns}"
     advice = "select one column" if wanted == 1 else f"select {wanted} columns"
