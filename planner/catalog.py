@@ -13,7 +13,7 @@ from dataclasses import replace
 from hintplan.planner.context import ComputedColumn, Context, TableEntry, Tried
 from hintplan.planner.declarations.alter import altered
 from hintplan.planner.declarations.like import derived
-from hintplan.planner.expressions.typed import Call, Expr, Field, is_user_call, named, walk
+from hintplan.planner.expressions.typed import Call, Expr, Field, function_name, is_user_call, walk
 from hintplan.planner.query.queries import build_view
 from hintplan.planner.sinks.create_as import with_query_columns
 from hintplan.planner.statements.model import AlterTable, AlterView, CreateTable, CreateView, Drop, Like
@@ -176,7 +176,7 @@ def _check_partitions(context: Context, statement: CreateTable) -> None:
 
 def _computed(context: Context, name: str, expr: Expr) -> ComputedColumn:
     """Return the computed column ``name``, with the current declarations of its functions."""
-    called = {named(call) for call in walk(expr) if isinstance(call, Call) and is_user_call(call)}
+    called = {function_name(call) for call in walk(expr) if isinstance(call, Call) and is_user_call(call)}
     functions = {function: context.catalog.function(function) for function in sorted(called)}
     return ComputedColumn(name=name, expr=expr, functions=functions)
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from hintplan.planner.catalog import give_table
 from hintplan.planner.init_files import read_init_files
-from hintplan.planner.job import Compilation, Job
-from hintplan.planner.session import Declaration, Session, too_deep
+from hintplan.planner.job import Compilation, JobCompiler
+from hintplan.planner.session import CompileSession, Declaration, too_deep
 from hintplan.planner.statements.model import (
     CreateTable,
     Insert,
@@ -52,7 +52,7 @@ _INSTEAD = {
     "CompilePlan": ("COMPILE PLAN inside of what is compiled", f"write the INSERT alone{_CLIENT}"),
     "ExecutePlan": ("EXECUTE PLAN has no place in a plan", f"run it with 'hintplan run plan.json'{_CLIENT}"),
     "SetOption": ("SET without an option is not supported", f"write SET 'key' = 'value'{_CLIENT}"),
-    "StopJob": ("STOP JOB has no place in a plan", f"leave it out{_CLIENT}"),
+    "StopJobStatement": ("STOP JOB has no place in a plan", f"leave it out{_CLIENT}"),
 }
 
 
@@ -114,7 +114,7 @@ def compile_script(
     tables: Mapping[str, Any] | None = None,
 ) -> Compilation:
     """Compile like :func:`compile_sql`, and return also the outcome of all hints and the severity of each finding."""
-    session = Session.open(
+    session = CompileSession.open(
         config, file=file, strict_hints=strict_hints, allow_modules=allow_modules, functions=functions
     )
     try:
@@ -127,7 +127,7 @@ def compile_script(
 
 
 def _compiled(
-    session: Session, text: str, name: str | None, init: Mapping[str, str], frames: Mapping[str, Any]
+    session: CompileSession, text: str, name: str | None, init: Mapping[str, str], frames: Mapping[str, Any]
 ) -> Compilation:
     """Return the compiled script. Raise SqlError with all its errors."""
     try:
@@ -143,7 +143,7 @@ def _compiled(
     return compilation
 
 
-def _give(session: Session, frames: Mapping[str, Any]) -> None:
+def _give(session: CompileSession, frames: Mapping[str, Any]) -> None:
     """Add a table with the columns of each DataFrame in ``frames``.
 
     Raise SqlError if a table cannot have its columns.
@@ -158,7 +158,7 @@ def _give(session: Session, frames: Mapping[str, Any]) -> None:
         give_table(session.context, name, Table(columns=columns, options=options_by_program()))
 
 
-def _refuse_idle(session: Session, plan: Plan) -> None:
+def _refuse_idle(session: CompileSession, plan: Plan) -> None:
     """Raise SqlError for a DataFrame that no INSERT reads."""
     for name in sorted(session.context.catalog.given - {scan.table for scan in plan.scans}):
         raise SqlError(
@@ -168,9 +168,9 @@ def _refuse_idle(session: Session, plan: Plan) -> None:
         )
 
 
-def _compile(session: Session, text: str, name: str | None) -> Compilation:
+def _compile(session: CompileSession, text: str, name: str | None) -> Compilation:
     source = session.source
-    job: Job | None = None
+    job: JobCompiler | None = None
     set_statements: list[SetOption] = []
     empty = True
     source.spend("characters", len(source.text) + len(text), source.begin)
@@ -206,7 +206,7 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
     return job.finish(name, within=(source.begin, len(source.text)), file=file)
 
 
-def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
+def _declare(session: CompileSession, statement: Statement, *, compiled: bool) -> None:
     offset = statement.offset
     if not isinstance(statement, Declaration) or (isinstance(statement, SetOption) and not statement.key):
         message, advice = _INSTEAD[type(statement).__name__]
@@ -218,7 +218,7 @@ def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
     session.apply(statement)
 
 
-def _refuse_incomplete(session: Session) -> None:
+def _refuse_incomplete(session: CompileSession) -> None:
     """Record an error for each table of the script that lacks an option.
 
     Ignore tables that LIKE copies or that a hint completes.
@@ -229,7 +229,7 @@ def _refuse_incomplete(session: Session) -> None:
             session.source.problems.add_known(entry.missing)
 
 
-def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) -> None:
+def _warn_of_idle_settings(session: CompileSession, said: list[SetOption], job: JobCompiler) -> None:
     """Warn of each SET for operators that has no effect.
 
     The job has no such operator, or a stronger layer overrides the value in all of them.
@@ -256,7 +256,7 @@ def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) ->
         session.context.report.warn(f"'{statement.key}' has no effect: {message}", statement.offset, advice)
 
 
-def _called(job: Job, operator: Operator) -> str:
+def _called(job: JobCompiler, operator: Operator) -> str:
     """Return the operator's name for messages."""
     kind = kind_of(operator)
     if kind.asks is not None and (functions := functions_of(operator)):
@@ -264,7 +264,7 @@ def _called(job: Job, operator: Operator) -> str:
     return kind.title
 
 
-def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> None:
+def _warn_of_idle_cached(session: CompileSession, said: list[SetOption], job: JobCompiler) -> None:
     """Warn of settings for cached results that no operator uses, and of CACHE TABLE if no INSERT reads the table."""
     context = session.context
     mode: Mode = "batch" if context.batch else "streaming"

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from hintplan.planner.expressions.typed import Expr, Field, Ref
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef
 from hintplan.planner.hints.ledger import Ledger
 from hintplan.planner.relations import Relation
 from hintplan.planner.statements.model import CreateTable, CreateView
 from hintplan.planner.syntax.blanked import Blanked
-from hintplan.planner.syntax.source import Report, Source
+from hintplan.planner.syntax.source import Diagnostics, Source
 from hintplan.plans.declarations.built_in import FUNCTIONS_BUILT_IN, built_in
 from hintplan.plans.declarations.tables import Function, Table, written_columns
 from hintplan.plans.declarations.types import DataType, parse_type
@@ -168,11 +168,11 @@ class Cte:
 
     query: exp.Query
     columns: tuple[str, ...]
-    environment: Environment
+    environment: QueryEnvironment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class QueryEnvironment:
     """The context that a query block inherits: the visible CTEs and the block's name.
 
     ``set_operation`` is the set operation around the block, and empty for UNION ALL or none. ``readings`` are the views
@@ -217,7 +217,7 @@ class Context:
 
     source: Source
     text: Blanked
-    report: Report
+    report: Diagnostics
     ledger: Ledger
     config: Mapping[str, str]
     compiler: Mapping[str, str] = field(default_factory=dict)
@@ -241,7 +241,7 @@ class Context:
         """Compile in the ``with`` block for validation only. Discard its findings and its use of hints."""
         report, ledger, dynamic = self.report, self.ledger, self.dynamic
         self.dynamic = dict(dynamic)
-        self.report, self.ledger = Report(source=self.source), Ledger(ledger.hints, at_tables=ledger.at_tables)
+        self.report, self.ledger = Diagnostics(source=self.source), Ledger(ledger.hints, at_tables=ledger.at_tables)
         try:
             yield
         finally:
@@ -293,6 +293,6 @@ class Context:
 
     def field_for(self, expression: Expr, name: str) -> Field:
         """Return the field of ``expression`` as ``name``: its own if it is a column of that name, else a new one."""
-        if isinstance(expression, Ref) and expression.field.name == name:
+        if isinstance(expression, FieldRef) and expression.field.name == name:
             return expression.field
         return self.field(name, expression.type)

@@ -11,7 +11,7 @@ import re
 from hintplan.planner.context import Context, TableEntry
 from hintplan.planner.expressions.scalars import known_functions
 from hintplan.planner.query.queries import build_view
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.planner.statements.model import Describe, Show
 from hintplan.planner.syntax.problems import Problems
 from hintplan.planner.syntax.source import Source
@@ -25,7 +25,7 @@ from hintplan.plans.text.names import did_you_mean
 _DESCRIBED = ("name", "type", "null", "key", "extras", "watermark")
 
 
-def listed(context: Context, statement: Show) -> ShowRows:
+def show_names(context: Context, statement: Show) -> ShowRows:
     """Return the sorted names for SHOW TABLES, VIEWS or FUNCTIONS. Tables include views."""
     catalog = context.catalog
     names = {
@@ -42,7 +42,7 @@ def listed(context: Context, statement: Show) -> ShowRows:
     return ShowRows(columns=(heading,), rows=tuple((name,) for name in sorted(set(matches))))
 
 
-def known_names(session: Session) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+def known_names(session: CompileSession) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Return the columns of each table and view, and the names of functions.
 
     A view that no longer compiles has no columns.
@@ -66,7 +66,7 @@ def sql_like(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return re.compile("".join(words.get(part) or re.escape(part[-1]) for part in parts), re.DOTALL | flags)
 
 
-def described(context: Context, statement: Describe) -> ShowRows:
+def describe_table(context: Context, statement: Describe) -> ShowRows:
     """Return the columns of a table or view, in the format of Flink's DESCRIBE."""
     name = statement.name
     if name in context.catalog.tables:

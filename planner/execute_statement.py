@@ -1,6 +1,6 @@
 """Executes one statement of a session: changes the session, and returns the action for the client.
 
->>> session = Session.open()
+>>> session = CompileSession.open()
 >>> unit = next(session.feed("CREATE TABLE t (a INT) WITH ('connector' = 'print');"))
 >>> execute_statement(session, unit).action.text
 'table t created'
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from hintplan.planner.describe import described, listed, shown_table, shown_view
+from hintplan.planner.describe import describe_table, show_names, shown_table, shown_view
 from hintplan.planner.job import Compilation
-from hintplan.planner.session import Session, too_deep
+from hintplan.planner.session import CompileSession, too_deep
 from hintplan.planner.statements.model import (
     AddJar,
     AlterTable,
@@ -34,7 +34,7 @@ from hintplan.planner.statements.model import (
     Show,
     Statement,
     StatementSet,
-    StopJob,
+    StopJobStatement,
     UncacheTable,
     UseDefault,
     inserts_of,
@@ -51,11 +51,11 @@ from hintplan.plans.model.config import DML_SYNC, FORCE_RECOMPILE
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.cached import ENABLED
 
-open_session: Callable[..., PlannerSession] = Session.open
-"""Opens a session for the SQL client, with the arguments of :meth:`Session.open`."""
+open_session: Callable[..., PlannerSession] = CompileSession.open
+"""Opens a session for the SQL client, with the arguments of :meth:`CompileSession.open`."""
 
 
-def execute_statement(session: Session, unit: Unit) -> Performed:
+def execute_statement(session: CompileSession, unit: Unit) -> Performed:
     """Execute ``unit`` in ``session``. Raise SqlError, and change nothing, if it is wrong or unsupported."""
     session.begin_report()
     session.source.problems = Problems()
@@ -82,7 +82,7 @@ def _place(statement: Statement) -> int:
     return statement.path_offset if isinstance(statement, CompilePlan | ExecutePlan) else statement.offset
 
 
-def _action(session: Session, unit: Unit, statement: Statement) -> Action:
+def _action(session: CompileSession, unit: Unit, statement: Statement) -> Action:
     background = not session.configuration.is_on(DML_SYNC, default=True)
     match statement:
         case SetOption() | ResetOption():
@@ -114,7 +114,7 @@ def _action(session: Session, unit: Unit, statement: Statement) -> Action:
         case Show():
             return _show(session, statement)
         case Describe():
-            return described(session.context, statement)
+            return describe_table(session.context, statement)
         case Select():
             return actions.RunSelect(plan=_compiled(session, unit, statement).plan)
         case Insert() | StatementSet():
@@ -134,13 +134,13 @@ def _action(session: Session, unit: Unit, statement: Statement) -> Action:
             )
         case ExecutePlan():
             return actions.RunPlan(path=statement.path, background=background)
-        case StopJob():
+        case StopJobStatement():
             return actions.StopJob(name=statement.name)
         case _:
             assert_never(statement)
 
 
-def _compiled(session: Session, unit: Unit, statement: Select | Insert | StatementSet) -> Compilation:
+def _compiled(session: CompileSession, unit: Unit, statement: Select | Insert | StatementSet) -> Compilation:
     job = session.job()
     if isinstance(statement, Select):
         job.select(statement)
@@ -150,7 +150,7 @@ def _compiled(session: Session, unit: Unit, statement: Select | Insert | Stateme
     return job.finish(None, within=(unit.start, unit.end))
 
 
-def _configured(session: Session, statement: SetOption | ResetOption) -> Action:
+def _configured(session: CompileSession, statement: SetOption | ResetOption) -> Action:
     if isinstance(statement, SetOption) and not statement.key:
         values = session.configuration.values
         return actions.ShowRows(columns=("key", "value"), rows=tuple(values.items()))
@@ -162,26 +162,26 @@ def _configured(session: Session, statement: SetOption | ResetOption) -> Action:
     return actions.Told(text=_setting(session, statement.key))
 
 
-def _created(session: Session, statement: CreateTable | CreateView | CreateFunction, what: str) -> Action:
+def _created(session: CompileSession, statement: CreateTable | CreateView | CreateFunction, what: str) -> Action:
     outcome = "created" if session.apply(statement) else "is there already, and stays"
     return actions.Told(text=f"{what} {statement.name} {outcome}")
 
 
-def _altered(session: Session, statement: AlterTable | AlterView, what: str) -> Action:
+def _altered(session: CompileSession, statement: AlterTable | AlterView, what: str) -> Action:
     is_altered = session.apply(statement)
     return actions.Told(
         text=f"{what} {statement.name} altered" if is_altered else f"there is no {what} {statement.name}"
     )
 
 
-def _dropped(session: Session, statement: Drop) -> Action:
+def _dropped(session: CompileSession, statement: Drop) -> Action:
     kind, is_dropped = statement.kind.lower(), session.apply(statement)
     return actions.Told(
         text=f"{kind} {statement.name} dropped" if is_dropped else f"there is no {kind} {statement.name}"
     )
 
 
-def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:
+def _cached(session: CompileSession, unit: Unit, statement: CacheTable) -> Action:
     is_changed = session.apply(statement)
     text = f"{statement.name} is cached from here on"
     if statement.lazy or not is_changed:
@@ -193,7 +193,7 @@ def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:
     return actions.FillCached(plan=read, text=text)
 
 
-def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
+def _uncached(session: CompileSession, unit: Unit, statement: UncacheTable) -> Action:
     previous = session.context.catalog.cached.get(statement.name)
     read = None
     if previous is not None and previous.settings[ENABLED]:
@@ -206,7 +206,7 @@ def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
     return actions.Told(text=text) if read is None else actions.DropCached(plan=read, text=text)
 
 
-def _reading(session: Session, unit: Unit, name: str, place: int) -> Plan:
+def _reading(session: CompileSession, unit: Unit, name: str, place: int) -> Plan:
     """Return the plan of ``SELECT * FROM name``."""
     words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
     tokens = [Token(kind, text, 1, 1, place, place) for kind, text in words]
@@ -214,7 +214,7 @@ def _reading(session: Session, unit: Unit, name: str, place: int) -> Plan:
     return _compiled(session, unit, Select(query=tuple(tokens), offset=place)).plan
 
 
-def _setting(session: Session, key: str) -> str:
+def _setting(session: CompileSession, key: str) -> str:
     configuration = session.configuration
     if key not in configuration.values:
         return f"{key} reset"
@@ -222,11 +222,11 @@ def _setting(session: Session, key: str) -> str:
     return f"{key} = {configuration.values[key]}{note}"
 
 
-def _show(session: Session, statement: Show) -> Action:
+def _show(session: CompileSession, statement: Show) -> Action:
     if statement.what == "JOBS":
         return actions.ListJobs()
     if statement.what == "CREATE TABLE":
         return shown_table(session.context, statement)
     if statement.what == "CREATE VIEW":
         return shown_view(session.context, statement)
-    return listed(session.context, statement)
+    return show_names(session.context, statement)

@@ -3,7 +3,7 @@
 This module decides which statements an init file may contain, like ``-i`` of Flink's SQL client. The commands find the
 files; this module receives their texts, by file name.
 
->>> session = Session.open()
+>>> session = CompileSession.open()
 >>> read_init_files(session, {"tables.sql": "CREATE TABLE t (a INT) WITH ('connector' = 'print')"})
 >>> session.context.catalog.names()
 ('t',)
@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hintplan.planner.session import Declaration, Session, directories_of, too_deep
+from hintplan.planner.session import CompileSession, Declaration, directories_of, too_deep
 from hintplan.planner.statements.model import CreateTable, SetOption, Statement
 from hintplan.planner.syntax.units import Unit
 
 _ELSEWHERE = "write it in a script that is compiled with this file: --init is for what several scripts declare and set"
 
 
-def read_init_files(session: Session, files: Mapping[str, str]) -> None:
+def read_init_files(session: CompileSession, files: Mapping[str, str]) -> None:
     """Read ``files`` in order, before any other text. Record all errors, with file and position."""
     for file, text in files.items():
         classes = session.context.classes
@@ -35,7 +35,7 @@ def read_init_files(session: Session, files: Mapping[str, str]) -> None:
             raise too_deep(session) from None
 
 
-def _read(session: Session, unit: Unit) -> None:
+def _read(session: CompileSession, unit: Unit) -> None:
     statement = session.read(unit)
     no_key = isinstance(statement, SetOption) and not statement.key
     fills = isinstance(statement, CreateTable) and statement.query
@@ -54,4 +54,4 @@ def _called(statement: Statement) -> str:
         return "SET without an option"
     words = {"StatementSet": "STATEMENT SET", "CompilePlan": "COMPILE PLAN", "ExecutePlan": "EXECUTE PLAN"}
     name = type(statement).__name__
-    return {**words, "StopJob": "STOP JOB"}.get(name, name.upper())
+    return {**words, "StopJobStatement": "STOP JOB"}.get(name, name.upper())

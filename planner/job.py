@@ -14,13 +14,13 @@ from hintplan.planner.context import Catalog, Context, FunctionEntry, TableEntry
 from hintplan.planner.hints.grammar import STATE_TTL
 from hintplan.planner.hints.ledger import Ledger, Outcome
 from hintplan.planner.lowering.lower import new_builder
-from hintplan.planner.lowering.sink import lower_sink
+from hintplan.planner.lowering.sources_and_sinks import lower_sink
 from hintplan.planner.properties.repeated_reads import warn_of_repeated_reads
 from hintplan.planner.properties.shared_views import note_dear_views
 from hintplan.planner.query.cached_results import by_config, shares_views
 from hintplan.planner.query.sources.dynamic import final_names
 from hintplan.planner.setting_positions import Positions, positions_of
-from hintplan.planner.settings import Settings
+from hintplan.planner.settings import PlanSettings
 from hintplan.planner.sinks.insert import build_insert, result_table
 from hintplan.planner.statements.model import Insert, Select
 from hintplan.planner.syntax.source import Source
@@ -50,10 +50,10 @@ class Compilation:
     source: Source
 
 
-class Job:
+class JobCompiler:
     """Collects INSERTs. ``context`` is the session's, and ``settings`` is its current configuration."""
 
-    def __init__(self, context: Context, settings: Settings) -> None:
+    def __init__(self, context: Context, settings: PlanSettings) -> None:
         self._context = context
         self._settings = settings
         self._inserts: list[tuple[Insert, Catalog]] = []

@@ -3,7 +3,7 @@
 Each node has ``fields`` (its output), ``base`` (its name in the query block, from which ids are made) and ``block``
 (the name of its query block). Nodes are immutable; passes build new ones.
 
->>> Scan(table="t", declared="t", fields=(), offset=0, base=("t",), block="result").table
+>>> LogicalScan(table="t", declared="t", fields=(), offset=0, base=("t",), block="result").table
 't'
 """
 
@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from typing import assert_never
 
-from hintplan.planner.expressions.bounds import bounds_of, last_column
-from hintplan.planner.expressions.typed import Expr, Field, Literal, Ref
+from hintplan.planner.expressions.bounds import bounds_of, limiting_column
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, Literal
 from hintplan.planner.hints.lookup import LookupHint
 from hintplan.plans.declarations.tables import FunctionKind
 from hintplan.plans.errors import SqlError
@@ -54,7 +54,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class LogicalScan:
     """A scan of a table. ``table`` is its name in the plan, ``declared`` its name in the catalog.
 
     - The names differ if an OPTIONS hint changes the table's options.
@@ -79,7 +79,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
+class LogicalValues:
     """Literal rows of the query. Their values read no column."""
 
     fields: tuple[Field, ...]
@@ -89,7 +89,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calc:
+class LogicalCalc:
     """The rows of ``input`` for which ``filter`` is true, projected to ``items``."""
 
     input: Relation
@@ -104,7 +104,7 @@ class Calc:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
+class LogicalJoin:
     """A join. Equalities among the conjuncts in ``on`` become ``keys``, and the rest becomes ``condition``.
 
     ``keyless`` allows a join without an equality, whatever its inputs are.
@@ -129,7 +129,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupKey:
+class LogicalLookupKey:
     """An equality of ``column`` of the table with a field of the input, or with a constant."""
 
     column: Field
@@ -137,7 +137,7 @@ class LookupKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupJoin:
+class LogicalLookupJoin:
     """The rows of ``input`` joined with lookups in ``table``. ``fetched`` are fields of the table's physical columns.
 
     ``on`` has conjuncts over the input and ``fetched``, until they become ``keys`` and conditions. ``settings`` are
@@ -150,7 +150,7 @@ class LookupJoin:
     fetched: tuple[Field, ...]
     join_type: typing.Literal["inner", "left"]
     on: tuple[Expr, ...]
-    keys: tuple[LookupKey, ...] = ()
+    keys: tuple[LogicalLookupKey, ...] = ()
     pre_filter: Expr | None = None
     filter: Expr | None = None
     condition: Expr | None = None
@@ -167,7 +167,7 @@ class LookupJoin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correlate:
+class LogicalCorrelate:
     """The rows of ``input`` joined with the rows that ``function`` returns for each.
 
     ``returned`` are fields of the function's columns. ``arguments`` are fields or literals after
@@ -196,7 +196,7 @@ class Correlate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unnest:
+class LogicalUnnest:
     """The rows of ``input`` joined with the elements of ``collection``, an ARRAY or a MAP.
 
     ``returned`` are fields of its :func:`~hintplan.plans.operators.element_columns`; the last is the element's
@@ -217,7 +217,7 @@ class Unnest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expand:
+class LogicalExpand:
     """The rows of ``input``, once for each of ``sets``. A set contains positions in ``keys``.
 
     Each key is a new field with a value from a field of the input, which is not among ``passed``. ``group_id`` holds
@@ -255,7 +255,7 @@ class AggregateItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
+class LogicalAggregate:
     """An aggregate. Its ``keys`` are fields of the input and of the output."""
 
     input: Relation
@@ -272,7 +272,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Union:
+class LogicalUnion:
     """UNION ALL: the i-th field of every input becomes the i-th of ``fields``."""
 
     inputs: tuple[Relation, ...]
@@ -291,7 +291,7 @@ class SortItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passing(ABC):
+class LogicalPassthrough(ABC):
     """A relation that passes rows of ``input`` on unchanged, all or some of them.
 
     Analyses and passes use this interface. ``title`` is the name of the rows in messages.
@@ -336,7 +336,7 @@ class Passing(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sort(Passing):
+class LogicalSort(LogicalPassthrough):
     """The rows of ``input`` in ``order``, without the first ``offset``, and at most ``limit`` of them. None: no limit.
 
     ``place`` is the offset of its first clause.
@@ -363,7 +363,7 @@ class Sort(Passing):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cached(Passing):
+class LogicalCache(LogicalPassthrough):
     """A cached result of ``input``, which all readers share. Therefore no relation above it changes anything below.
 
     ``asked`` has the settings of the layers ``hint`` and ``statement``, and ``places`` their offsets. A shared view
@@ -393,7 +393,7 @@ class Cached(Passing):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowNumber(Passing):
+class LogicalRowNumber(LogicalPassthrough):
     """The rows of ``input`` with their ``number`` by ``order`` in each ``partition``, from ``first`` to ``last``.
 
     - ``end`` is a column of ``partition`` with the last number, if ``last`` is unknown.
@@ -449,7 +449,7 @@ class RowNumber(Passing):
             return None
         first, last, remaining = bounds_of(self.number, conditions)
         if last is None and self.last is None:
-            end, remaining = last_column(self.number, self.partition, remaining)
+            end, remaining = limiting_column(self.number, self.partition, remaining)
             return None if end is None else (replace(self, first=max(first, self.first), end=end), remaining)
         if len(remaining) == len(conditions):
             return None
@@ -461,7 +461,7 @@ class RowNumber(Passing):
         kept = replace(kept, is_shown=False)
         number = Item(field=self.number, expr=Literal(text=str(kept.last), type=self.number.type))
         items = (*identity(kept.fields), number)
-        return Calc(input=kept, filter=None, items=items, base=self.base, block=self.block), remaining
+        return LogicalCalc(input=kept, filter=None, items=items, base=self.base, block=self.block), remaining
 
     def without_unread(self, needed: set[int]) -> typing.Self:
         return replace(self, is_shown=self.is_shown and self.number.id in needed)
@@ -482,7 +482,7 @@ class OverItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Over(Passing):
+class LogicalOver(LogicalPassthrough):
     """The rows of ``input`` with the window functions ``calls``, over each ``partition`` in ``order``."""
 
     title: typing.ClassVar[str] = "a query with OVER"
@@ -511,33 +511,41 @@ class Over(Passing):
 
 
 Relation = (
-    Scan
-    | Values
-    | Calc
-    | Join
-    | LookupJoin
-    | Correlate
-    | Unnest
-    | Expand
-    | Aggregate
-    | Union
-    | Sort
-    | Cached
-    | RowNumber
-    | Over
+    LogicalScan
+    | LogicalValues
+    | LogicalCalc
+    | LogicalJoin
+    | LogicalLookupJoin
+    | LogicalCorrelate
+    | LogicalUnnest
+    | LogicalExpand
+    | LogicalAggregate
+    | LogicalUnion
+    | LogicalSort
+    | LogicalCache
+    | LogicalRowNumber
+    | LogicalOver
 )
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
     """Return the inputs of ``relation``, from left to right."""
     match relation:
-        case Scan() | Values():
+        case LogicalScan() | LogicalValues():
             return ()
-        case Calc() | LookupJoin() | Correlate() | Unnest() | Expand() | Aggregate() | Passing():
+        case (
+            LogicalCalc()
+            | LogicalLookupJoin()
+            | LogicalCorrelate()
+            | LogicalUnnest()
+            | LogicalExpand()
+            | LogicalAggregate()
+            | LogicalPassthrough()
+        ):
             return (relation.input,)
-        case Join():
+        case LogicalJoin():
             return relation.left, relation.right
-        case Union():
+        case LogicalUnion():
             return relation.inputs
         case _:
             assert_never(relation)
@@ -546,13 +554,21 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
 def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
     """Return ``relation`` with ``change`` applied to each of its inputs."""
     match relation:
-        case Scan() | Values():
+        case LogicalScan() | LogicalValues():
             return relation
-        case Calc() | LookupJoin() | Correlate() | Unnest() | Expand() | Aggregate() | Passing():
+        case (
+            LogicalCalc()
+            | LogicalLookupJoin()
+            | LogicalCorrelate()
+            | LogicalUnnest()
+            | LogicalExpand()
+            | LogicalAggregate()
+            | LogicalPassthrough()
+        ):
             return replace(relation, input=change(relation.input))
-        case Join():
+        case LogicalJoin():
             return replace(relation, left=change(relation.left), right=change(relation.right))
-        case Union():
+        case LogicalUnion():
             return replace(relation, inputs=tuple(change(input_) for input_ in relation.inputs))
         case _:
             assert_never(relation)
@@ -560,4 +576,4 @@ def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Re
 
 def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:
     """Return items that pass ``fields`` through."""
-    return tuple(Item(field=f, expr=Ref(field=f)) for f in fields)
+    return tuple(Item(field=f, expr=FieldRef(field=f)) for f in fields)

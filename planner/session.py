@@ -3,7 +3,7 @@
 The compiler feeds a whole script to a session (:mod:`hintplan.planner.compile`); the SQL client feeds the user's input.
 This module owns the effects of statements on the session. It runs nothing, and reads and writes no files.
 
->>> session = Session.open()
+>>> session = CompileSession.open()
 >>> text = "CREATE TABLE t (a INT) WITH ('connector' = 'print'); SET 'parallelism.default' = '2';"
 >>> all(session.apply(session.read(unit)) for unit in session.feed(text))
 True
@@ -28,7 +28,7 @@ from hintplan.planner.catalog import alter_table, alter_view, declare_table, dec
 from hintplan.planner.context import ClassAccess, Context
 from hintplan.planner.hints.grammar import Hints, read_hints
 from hintplan.planner.hints.ledger import Ledger
-from hintplan.planner.job import Job
+from hintplan.planner.job import JobCompiler
 from hintplan.planner.settings import Configuration
 from hintplan.planner.sinks.create_as import filled_by
 from hintplan.planner.statements.model import (
@@ -51,8 +51,8 @@ from hintplan.planner.statements.script import read_statement
 from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.budget import Budget
 from hintplan.planner.syntax.dialect import Token, refuse_long_numbers, tokenize
-from hintplan.planner.syntax.lexer import scan
-from hintplan.planner.syntax.source import Report, Source
+from hintplan.planner.syntax.lexer import scan_text
+from hintplan.planner.syntax.source import Diagnostics, Source
 from hintplan.planner.syntax.units import Unit, next_unit
 from hintplan.planner.user_functions import declare_function, register_function
 from hintplan.plans.errors import SqlError
@@ -85,7 +85,7 @@ _DECLARES = re.compile(
 
 
 @dataclass(slots=True, kw_only=True)
-class Session:
+class CompileSession:
     """One session. Its compilations share ``context``; ``position`` is the end of the text that was read."""
 
     context: Context
@@ -101,7 +101,7 @@ class Session:
         strict_hints: bool = False,
         allow_modules: Sequence[str] = (),
         functions: Mapping[str, type | str] | None = None,
-    ) -> Session:
+    ) -> CompileSession:
         """Return an empty session. ``config`` overrides SET. Raise SqlError for a wrong ``config``.
 
         CREATE FUNCTION may load classes from ``allow_modules``. Python searches these next to ``file`` and in the
@@ -109,7 +109,7 @@ class Session:
         ``allow_modules``.
         """
         source = Source(text="", file=file)
-        report = Report(source=source, strict_hints=strict_hints)
+        report = Diagnostics(source=source, strict_hints=strict_hints)
         configuration = Configuration.of(_heeded(config or {}, report))
         context = Context(
             source=source,
@@ -158,7 +158,7 @@ class Session:
         context.place = unit.start
         pieces: list[list[Token]] = []
         for start, end in unit.pieces:
-            scanned = scan(self.source, start, end)
+            scanned = scan_text(self.source, start, end)
             context.text.add(start, scanned.text)
             try:
                 tokens = tokenize(scanned.text, start)
@@ -263,14 +263,14 @@ class Session:
         context.batch = settings.mode == "batch"
         return True
 
-    def job(self) -> Job:
+    def job(self) -> JobCompiler:
         """Return a new job with the current configuration."""
-        return Job(self.context, self.configuration.settings())
+        return JobCompiler(self.context, self.configuration.settings())
 
     def begin_report(self) -> None:
         """Discard the findings of earlier statements, and reset the compilation budget."""
         self.source.budget = Budget(limits=self.source.budget.limits)
-        self.context.report = Report(source=self.source, strict_hints=self.context.report.strict_hints)
+        self.context.report = Diagnostics(source=self.source, strict_hints=self.context.report.strict_hints)
 
     def check_options(self, unit: Unit) -> None:
         """Raise SqlError unless each OPTIONS hint in ``unit`` follows the name of a table that is read or written."""
@@ -297,7 +297,7 @@ def _replaces(statement: Declaration) -> bool:
     return isinstance(statement, CreateView) and statement.replace
 
 
-def _heeded(config: Mapping[str, str], report: Report) -> dict[str, str]:
+def _heeded(config: Mapping[str, str], report: Diagnostics) -> dict[str, str]:
     """Return ``config`` without Flink's keys that have no effect here. Note each such key.
 
     Raise SqlError for an unsupported key.
@@ -332,7 +332,7 @@ def _not_supported(key: str, refused: RefusedKey) -> str:
     return f"'{key}' is not supported: {refused.reason}"
 
 
-def too_deep(session: Session) -> SqlError:
+def too_deep(session: CompileSession) -> SqlError:
     """Return the error to raise for a RecursionError of a compilation."""
     return session.source.error(
         "the statement is nested too deeply",

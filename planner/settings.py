@@ -22,7 +22,7 @@ from hintplan.plans.text.names import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class PlanSettings:
     """The settings of a plan: ``config`` and the separate fields ``mode`` and ``name``. The plan omits ``compiler``.
 
     ``offsets`` has the offset of the SET for each key that the script set.
@@ -102,7 +102,7 @@ class Configuration:
         value = self.values.get(key)
         return default if value is None else value == "true"
 
-    def settings(self) -> Settings:
+    def settings(self) -> PlanSettings:
         """Return the settings for a plan that is compiled now."""
         values = self.values
         fields = {KEYS[k].plan_field: v for k, v in values.items() if KEYS[k].plan_field}
@@ -110,7 +110,7 @@ class Configuration:
         compiler = {k: v for k, v in values.items() if KEYS[k].compiler}
         offsets = {key: offset for key, offset in self.offsets.items() if key not in self.overrides}
         mode: Mode = "batch" if fields.get("mode") == "batch" else "streaming"
-        return Settings(config=config, compiler=compiler, mode=mode, name=fields.get("name"), offsets=offsets)
+        return PlanSettings(config=config, compiler=compiler, mode=mode, name=fields.get("name"), offsets=offsets)
 
 
 def _known_key(source: Source, name: str, offset: int) -> str:

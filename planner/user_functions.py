@@ -83,15 +83,15 @@ def register_function(context: Context, name: str, declared: type | str) -> None
     _add(context, key, function, 0, temporary=True)
 
 
-def read_declaration(found: type[Any], name: str) -> Function:
-    """Return the function that the class ``found`` declares. Raise ClassRefusal if it declares none.
+def read_declaration(cls: type[Any], name: str) -> Function:
+    """Return the function that the class ``cls`` declares. Raise ClassRefusal if it declares none.
 
     ``name`` is the name of the class.
     """
-    kind: Any = getattr(found, "function_kind", None)
+    kind: Any = getattr(cls, "function_kind", None)
     if kind not in _KINDS:
         raise ClassRefusal(f"{name} is no function", hint=f"let it extend {_BASES}")
-    arguments = getattr(found, "arguments", None)
+    arguments = getattr(cls, "arguments", None)
     if isinstance(arguments, str) or not isinstance(arguments, tuple | list):
         hint = "write arguments = ('STRING', 'INT'), or () if it takes none"
         raise ClassRefusal(f"{name} does not declare its arguments as a tuple of types", hint=hint)
@@ -100,7 +100,7 @@ def read_declaration(found: type[Any], name: str) -> Function:
         if not declared.nullable:
             message = f"argument {i} of {name} is declared {declared}, but NULL is passed to functions, as None"
             raise ClassRefusal(message, hint=f"write {declared.as_nullable()}")
-    result = getattr(found, "result", None)
+    result = getattr(cls, "result", None)
     if not isinstance(result, str):
         hint = "write result = 'STRING', or result = 'ROW<lat DOUBLE, lon DOUBLE>' for several columns"
         raise ClassRefusal(f"{name} does not declare its result", hint=hint)
@@ -113,15 +113,15 @@ def read_declaration(found: type[Any], name: str) -> Function:
         _check_reserved(name, returned.names)
     function = Function(class_name=name, kind=kind, arguments=tuple(map(str, types)), output=columns)
     if kind == "aggregate":
-        methods = tuple(method for method in _OPTIONAL if getattr(found, method, None) is not None)
-        function = replace(function, accumulator=str(_accumulator(found, name)), methods=methods)
-    check_shape(found, name, function_methods(kind, len(types)))
+        methods = tuple(method for method in _OPTIONAL if getattr(cls, method, None) is not None)
+        function = replace(function, accumulator=str(_accumulator(cls, name)), methods=methods)
+    check_shape(cls, name, function_methods(kind, len(types)))
     return function
 
 
-def _accumulator(found: type[Any], name: str) -> DataType:
+def _accumulator(cls: type[Any], name: str) -> DataType:
     """Return the type of an aggregate function's accumulator, whose value must not depend on how rows arrive."""
-    declared = getattr(found, "accumulator", None)
+    declared = getattr(cls, "accumulator", None)
     if not isinstance(declared, str):
         hint = "write accumulator = 'BIGINT', or accumulator = 'ROW<total DOUBLE, rows BIGINT>'"
         raise ClassRefusal(f"{name} does not declare its accumulator", hint=hint)
@@ -129,7 +129,7 @@ def _accumulator(found: type[Any], name: str) -> DataType:
     if _has_float(kind):
         message = f"the accumulator of {name} has a FLOAT, which would be rounded whenever it is stored"
         raise ClassRefusal(message, hint="write DOUBLE")
-    if not getattr(found, "deterministic", True):
+    if not getattr(cls, "deterministic", True):
         message = f"{name} says deterministic = False, but a batch that runs again must come to the same accumulators"
         raise ClassRefusal(message, hint="call a scalar function that is not, and aggregate what it returns")
     return kind
@@ -174,9 +174,9 @@ def _loaded(context: Context, class_name: str, modules: tuple[str, ...]) -> Func
     return read_declaration(loaded_class, class_name)
 
 
-def _name_of(found: type[Any]) -> str:
+def _name_of(cls: type[Any]) -> str:
     """Return the name by which a run can load the class. Raise ClassRefusal if there is none."""
-    module, name = found.__module__, found.__qualname__
+    module, name = cls.__module__, cls.__qualname__
     if module == "__main__" or "." in name:
         raise ClassRefusal(
             f"class {name} of {module} cannot be loaded by a run",

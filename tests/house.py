@@ -48,7 +48,7 @@ def files_of(root: Path) -> list[File]:
 def branches(tree: ast.Module) -> int:
     """How often a module asks of which class an operator is: by ``isinstance``, or by a case of a ``match``.
 
-    A name counts if it is imported from ``hintplan.plans.operators``: the planner's relations have some of the same.
+    A name counts if it is imported from ``hintplan.plans.operators``.
     """
     known = {
         alias.asname or alias.name

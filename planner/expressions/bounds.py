@@ -2,7 +2,7 @@
 
 >>> from hintplan.planner.expressions.typed import BOOLEAN, INT
 >>> n = Field(id=1, name="n", type=INT)
->>> at_most = Call(function="<=", args=(Ref(field=n), Literal(text="3", type=INT)), type=BOOLEAN)
+>>> at_most = Call(function="<=", args=(FieldRef(field=n), Literal(text="3", type=INT)), type=BOOLEAN)
 >>> bounds_of(n, (at_most,)) == (1, 3, ())
 True
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hintplan.planner.expressions.typed import Call, Expr, Field, Literal, Ref
+from hintplan.planner.expressions.typed import Call, Expr, Field, FieldRef, Literal
 
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
@@ -57,14 +57,14 @@ def _bound(number: Field, condition: Expr) -> tuple[int, int | None] | None:
     return ranges.get(function)
 
 
-def last_column(
+def limiting_column(
     number: Field, columns: Sequence[Field], conditions: tuple[Expr, ...]
 ) -> tuple[Field | None, tuple[Expr, ...]]:
     """Return the column of whole numbers in ``columns`` that limits ``number`` from above, and the other conditions."""
     whole = {column.id for column in columns if column.type.is_integer}
     for condition in conditions:
         function, high = _compared(number, condition)
-        if function in ("<=", "<", "=") and isinstance(high, Ref) and high.field.id in whole:
+        if function in ("<=", "<", "=") and isinstance(high, FieldRef) and high.field.id in whole:
             # "<" and "=" keep fewer rows than the limit does, so they also remain as conditions.
             return high.field, tuple(c for c in conditions if c is not condition or function != "<=")
     return None, conditions
@@ -85,7 +85,7 @@ def _compared(number: Field, condition: Expr) -> tuple[str, Expr | None]:
 
 
 def _is(number: Field, expression: Expr) -> bool:
-    return isinstance(expression, Ref) and expression.field.id == number.id
+    return isinstance(expression, FieldRef) and expression.field.id == number.id
 
 
 def _whole(expression: Expr | None) -> int | None:

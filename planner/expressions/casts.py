@@ -4,9 +4,9 @@ Integers wrap around at the width of the new type. A FLOAT or DOUBLE becomes the
 0; for narrower types, the INT wraps around. A number with too many digits for a DECIMAL becomes NULL. Conversions that
 the planner inserts always fit, and use :func:`hintplan.planner.expressions.coercion.cast`.
 
->>> from hintplan.planner.expressions.typed import BIGINT, INT, Field, Ref
+>>> from hintplan.planner.expressions.typed import BIGINT, INT, Field, FieldRef
 >>> from hintplan.planner.expressions.spark_text import spark_text
->>> n = Ref(field=Field(id=1, name="n", type=BIGINT))
+>>> n = FieldRef(field=Field(id=1, name="n", type=BIGINT))
 >>> spark_text(flink_cast(n, INT, 0), {1: "n"})
 'CAST(shiftright(shiftleft(n, 32), 32) AS INT)'
 """
@@ -38,8 +38,8 @@ from hintplan.planner.expressions.typed import (
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
     call,
     literal,
 )
@@ -119,7 +119,7 @@ def _has_text(value: Expr) -> bool:
 
 def _is_plain(source: DataType, target: DataType) -> bool:
     """Return True if Spark's cast has Flink's results for every value in a ROW, ARRAY or MAP."""
-    whole = Ref(field=Field(id=0, name="", type=source))
+    whole = FieldRef(field=Field(id=0, name="", type=source))
     if not castable(whole, target):
         return False
     converted = whole if source == target else flink_cast(whole, target, 0)
@@ -128,11 +128,11 @@ def _is_plain(source: DataType, target: DataType) -> bool:
     )
 
 
-def settled(expression: Expr) -> Expr:
+def simplify_casts(expression: Expr) -> Expr:
     """Simplify ``expression``: read fields of constructed ROWs directly, and move casts into constructed values."""
     if not isinstance(expression, Call):
         return expression
-    simplified = replace(expression, args=tuple(map(settled, expression.args)))
+    simplified = replace(expression, args=tuple(map(simplify_casts, expression.args)))
     if simplified.function == "CAST" and is_constructor(simplified.args[0]):
         return flink_cast(simplified.args[0], simplified.type, simplified.offset)
     if simplified.function == FIELD and is_constructor(simplified.args[0]) and isinstance(simplified.args[1], Literal):

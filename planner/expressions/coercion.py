@@ -30,14 +30,14 @@ _UNITS = {0: "SECOND", 3: "MILLISECOND"}
 """The units to which Spark can truncate a TIMESTAMP_LTZ, by the digits of a second that remain."""
 
 
-def as_decimal(data_type: DataType) -> DataType:
+def decimal_type(data_type: DataType) -> DataType:
     """Return the DECIMAL that holds every value of an integer type; a DECIMAL stays as it is."""
     if data_type.root == "DECIMAL":
         return data_type.as_nullable()
     return DataType(root="DECIMAL", precision=_DIGITS[data_type.root], scale=0)
 
 
-def common_type(types: Sequence[DataType]) -> DataType | None:
+def common_data_type(types: Sequence[DataType]) -> DataType | None:
     """Return the type to which all values of ``types`` can be converted implicitly, or None if there is none."""
     typed = [t.as_nullable() for t in types if t != NULL]
     if not typed:
@@ -73,7 +73,7 @@ def _common_nested(types: list[DataType]) -> DataType | None:
     """Return the type of the first value, with the common types of the parts of all values."""
     if len({(t.root, len(t.children)) for t in types}) > 1:
         return None
-    parts = [common_type(each) for each in zip(*(t.children for t in types), strict=True)]
+    parts = [common_data_type(each) for each in zip(*(t.children for t in types), strict=True)]
     if any(part is None for part in parts):
         return None
     return replace(types[0], children=tuple(part for part in parts if part is not None))
@@ -85,7 +85,7 @@ def _common_number(types: list[DataType], roots: set[str]) -> DataType:
     if "FLOAT" in roots:
         return DataType(root="FLOAT")
     if "DECIMAL" in roots:
-        decimals = [as_decimal(t) for t in types]
+        decimals = [decimal_type(t) for t in types]
         scale = max(t.scale or 0 for t in decimals)
         whole = max((t.precision or 0) - (t.scale or 0) for t in decimals)
         return _decimal(min(whole + scale, 38), max(min(scale, 38 - whole), 0))
@@ -108,10 +108,10 @@ def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
 
     ``%`` of two DECIMALs without a fraction has the type of the second operand.
     """
-    common = common_type((left, right))
+    common = common_data_type((left, right))
     if common is None or "DECIMAL" not in (left.root, right.root) or common.root == "DOUBLE":
         return common or NULL
-    a, b = as_decimal(left), as_decimal(right)
+    a, b = decimal_type(left), decimal_type(right)
     p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
     if operator in "+-":
         scale = max(s1, s2)
@@ -126,14 +126,14 @@ def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
 
 def remainder_type(left: DataType, right: DataType) -> DataType:
     """Return Spark's DECIMAL for ``left % right``, which holds every result; at least one operand is a DECIMAL."""
-    a, b = as_decimal(left), as_decimal(right)
+    a, b = decimal_type(left), decimal_type(right)
     p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
     return _adjusted(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
 
 
 def may_overflow(operator: str, left: DataType, right: DataType) -> bool:
     """Return True if ``left operator right``, one of ``+ - *`` with DECIMALs, can exceed the digits of a DECIMAL."""
-    a, b = as_decimal(left), as_decimal(right)
+    a, b = decimal_type(left), decimal_type(right)
     p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
     if operator == "*":
         return p1 + p2 + 1 > 38
@@ -153,7 +153,7 @@ def implicitly_assignable(source: DataType, target: DataType) -> bool:
     if source.is_integer and target.root in ("FLOAT", "DOUBLE"):
         return True
     if (source.is_integer or source.root == "DECIMAL") and target.root == "DECIMAL":
-        exact = as_decimal(source)
+        exact = decimal_type(source)
         whole = (exact.precision or 0) - (exact.scale or 0)
         return (target.scale or 0) >= (exact.scale or 0) and (target.precision or 0) - (target.scale or 0) >= whole
     if source.root in ("DECIMAL", "FLOAT") and target.root == "DOUBLE":
@@ -302,7 +302,7 @@ def of_length(text: Expr, target: DataType, offset: int) -> Expr:
     return call("substring", (text, Literal(text="1", type=parse_type("INT")), length), target, offset)
 
 
-def convert(value: Expr, target: DataType) -> Expr:
+def coerce(value: Expr, target: DataType) -> Expr:
     """Convert ``value`` to the common type of an operator, without a cast where Spark widens by itself."""
     source = value.type.as_nullable()
     if source == target or (source.is_integer and target.is_integer) or (source.is_text and target.root == "STRING"):

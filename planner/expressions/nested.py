@@ -4,21 +4,21 @@ A missing element of an ARRAY is NULL, and so is the value of a missing key in a
 from 0 in Spark's ``get``.
 
 >>> from hintplan.planner.expressions.typed import literal
->>> two = array(Source(text=""), (literal(1, INT), literal("2.5", parse_type("DECIMAL(2, 1)"))), 0)
+>>> two = array_constructor(Source(text=""), (literal(1, INT), literal("2.5", parse_type("DECIMAL(2, 1)"))), 0)
 >>> str(two.type), str(item(Source(text=""), two, literal(2, INT), 0).type)
 ('ARRAY<DECIMAL(11, 1)>', 'DECIMAL(11, 1)')
 """
 
 from __future__ import annotations
 
-from hintplan.planner.expressions.coercion import cast, common_type, implicitly_assignable
+from hintplan.planner.expressions.coercion import cast, common_data_type, implicitly_assignable
 from hintplan.planner.expressions.nested_parts import field_at, row_of
 from hintplan.planner.expressions.typed import INT, NULL, VALUE, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.text.names import did_you_mean
 
-__all__ = ["array", "field", "item", "map_of", "parse_type", "row"]
+__all__ = ["array_constructor", "field", "item", "map_constructor", "parse_type", "row_constructor"]
 
 
 def field(source: Source, whole: Expr, name: str, offset: int) -> Expr:
@@ -77,7 +77,7 @@ def _row_item(source: Source, whole: Expr, key: Expr, offset: int) -> Expr:
     raise source.error(message, key.offset or offset, "write a literal, or row.field")
 
 
-def row(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
+def row_constructor(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
     """Return ``ROW(a, b)``, with Flink's default names for its fields."""
     if not values:
         raise source.error("a ROW needs at least one value", offset, "write ROW(a, b)")
@@ -87,7 +87,7 @@ def row(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
     return row_of(DataType(root="ROW", names=names, children=_types(values)), values, offset)
 
 
-def array(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
+def array_constructor(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
     """Return ``ARRAY[a, b]``, with the common type of all elements."""
     if not values:
         raise source.error("an ARRAY needs at least one element", offset, "write ARRAY[a, b]")
@@ -95,7 +95,7 @@ def array(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
     return call("array", tuple(cast(value, kind.children[0], value.offset) for value in values), kind, offset)
 
 
-def map_of(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
+def map_constructor(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
     """Return ``MAP[k, v, ...]``, with the common types of the keys and of the values."""
     if not values or len(values) % 2:
         raise source.error("a MAP needs keys and values in turn", offset, "write MAP['k', v]")
@@ -106,7 +106,7 @@ def map_of(source: Source, values: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def _shared(source: Source, name: str, what: str, values: tuple[Expr, ...], offset: int) -> DataType:
-    common = common_type(_types(values))
+    common = common_data_type(_types(values))
     if common is None:
         types = ", ".join(dict.fromkeys(map(str, _types(values))))
         raise source.error(f"the {what} of this {name} have no common type: {types}", offset, "convert them with CAST")

@@ -5,9 +5,9 @@ type that Spark writes as Flink does. No function of Spark writes a MAP in this 
 
 >>> from hintplan.planner.expressions.coercion import cast
 >>> from hintplan.planner.expressions.spark_text import spark_text
->>> from hintplan.planner.expressions.typed import Field, Ref
+>>> from hintplan.planner.expressions.typed import Field, FieldRef
 >>> from hintplan.plans.declarations.types import parse_type
->>> n = Ref(field=Field(id=1, name="n", type=parse_type("ARRAY<INT>")))
+>>> n = FieldRef(field=Field(id=1, name="n", type=parse_type("ARRAY<INT>")))
 >>> spark_text(text_of_nested(n, 0, cast), {1: "n"})
 "concat('[', array_join(CAST(n AS ARRAY<STRING>), ', ', 'NULL'), ']')"
 """

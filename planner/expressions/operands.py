@@ -15,11 +15,11 @@ from dataclasses import replace
 
 from hintplan.planner.expressions.coercion import (
     arithmetic_type,
-    as_decimal,
     cast,
+    coerce,
+    common_data_type,
     common_moment,
-    common_type,
-    convert,
+    decimal_type,
     may_overflow,
     remainder_type,
 )
@@ -49,7 +49,7 @@ def mismatch(source: Source, what: str, left: DataType, right: DataType, offset:
     )
 
 
-def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int) -> tuple[Expr, ...]:
+def comparison_operands(source: Source, what: str, values: tuple[Expr, ...], offset: int) -> tuple[Expr, ...]:
     """Return the operands of a comparison, converted to a common type."""
     types = [v.type for v in values]
     temporal = next((x for x in types if x.root in ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")), None)
@@ -59,14 +59,14 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
             if isinstance(value, Literal) and value.type.is_text and value.text is not None:
                 operands[i] = temporal_literal(source, temporal.root, value.text, value.offset)
     operands = _in_session_zone(operands)
-    common = common_type([v.type for v in operands]) or _moment(what, operands)
+    common = common_data_type([v.type for v in operands]) or _moment(what, operands)
     for value in values:
         if value.type.is_nested and what not in _EQUALITIES:
             message = f"{what} does not take {value.type.root} values"
             advice = "compare the fields" if value.type.root == "ROW" else "compare scalar columns"
             raise source.error(message, offset, advice)
     if common is None:
-        other = next(v.type for v in operands if common_type((operands[0].type, v.type)) is None)
+        other = next(v.type for v in operands if common_data_type((operands[0].type, v.type)) is None)
         raise mismatch(source, what, operands[0].type, other, offset)
     if common == NULL:
         raise source.error(f"{what} needs a typed operand, not NULL", offset, "write IS NULL or CAST(NULL AS <type>)")
@@ -74,9 +74,9 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
         return tuple(v if _is_float(v) else cast(v, common, v.offset) for v in operands)
     if common.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
         roots = {v.type.root for v in operands}
-        return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in operands)
+        return tuple(coerce(v, common) if len(roots - {"NULL"}) > 1 else v for v in operands)
     if common.is_nested:
-        return tuple(convert(v, common) for v in operands)
+        return tuple(coerce(v, common) for v in operands)
     return tuple(operands)
 
 
@@ -105,9 +105,9 @@ def _is_float(value: Expr) -> bool:
     return value.type.root not in ("INT", "BIGINT")
 
 
-def not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Expr:
+def is_not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Expr:
     """Compile ``a IS NOT DISTINCT FROM b``: TRUE if both are NULL or equal; never NULL itself."""
-    a, b = (sorted_entries(v) if v.type.has_entries else v for v in comparable(source, what, (a, b), offset))
+    a, b = (sorted_entries(v) if v.type.has_entries else v for v in comparison_operands(source, what, (a, b), offset))
     both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
     return call("coalesce", (compared("=", (a, b), offset), both), BOOLEAN, offset)
 
@@ -130,7 +130,7 @@ def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: i
     if operator == "%" and not result.is_integer and result.root != "DECIMAL":
         raise source.error(f"'%' does not take {result}", offset, "use integers or decimals")
     if operator == "%" and "DECIMAL" in (left.type.root, right.type.root):
-        operands = tuple(cast(v, as_decimal(v.type), offset) for v in (left, right))
+        operands = tuple(cast(v, decimal_type(v.type), offset) for v in (left, right))
         return cast(call("%", operands, remainder_type(left.type, right.type), offset), result, offset)
     if result.is_integer:
         if operator == "/":
@@ -142,11 +142,11 @@ def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: i
             return remainder if wanted == result else call("CAST", (remainder,), wanted, offset)
         return call(operator, (left, right), result, offset)
     if result.root == "DECIMAL":
-        operands = tuple(cast(v, as_decimal(v.type), offset) for v in (left, right))
+        operands = tuple(cast(v, decimal_type(v.type), offset) for v in (left, right))
         if may_overflow(operator, left.type, right.type):  # Flink returns NULL, where Spark fails
             operator = _OR_NULL[operator]
         return call(operator, operands, result, offset)
-    operands = (convert(left, result), convert(right, result))
+    operands = (coerce(left, result), coerce(right, result))
     if operator == "/" and not (isinstance(right, Literal) and float(right.text or 0) != 0):
         # Flink returns an infinity or NaN, where Spark fails
         infinity = call("CAST", (literal("Infinity", STRING),), result, offset)

@@ -5,7 +5,7 @@ numbers, text and times are in :mod:`hintplan.planner.expressions.functions`; th
 between values.
 
 >>> from hintplan.planner.expressions.typed import STRING, literal
->>> translate(Source(text=""), "UPPER", (literal("a", STRING),), 0).function
+>>> compile_function_call(Source(text=""), "UPPER", (literal("a", STRING),), 0).function
 'upper'
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hintplan.planner.expressions.coercion import cast, common_moment, common_type, convert
+from hintplan.planner.expressions.coercion import cast, coerce, common_data_type, common_moment
 from hintplan.planner.expressions.comparisons import compared
 from hintplan.planner.expressions.functions import (
     encodings,
@@ -27,8 +27,8 @@ from hintplan.planner.expressions.functions import (
     times,
     wall_clocks,
 )
-from hintplan.planner.expressions.functions.arguments import Builder, Signature, check, first_null
-from hintplan.planner.expressions.functions.refused import instead_of, refusal
+from hintplan.planner.expressions.functions.arguments import Builder, Signature, check_arguments, first_null
+from hintplan.planner.expressions.functions.refused import flink_equivalent, unsupported_function
 from hintplan.planner.expressions.typed import BIGINT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
@@ -42,11 +42,11 @@ def known_functions() -> tuple[str, ...]:
     return tuple(sorted({*called, *json_values.FORMS, "CAST", "TRY_CAST", "EXTRACT", "MOD"}))
 
 
-def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+def compile_function_call(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile the call ``name(args)``; raise SqlError if the function is unknown or does not accept these arguments."""
     if name in _SIGNATURES:
         spark, kinds, result = _SIGNATURES[name]
-        check(source, name, args, kinds, offset)
+        check_arguments(source, name, args, kinds, offset)
         return call(spark, args, result, offset)
     if name in _BUILDERS:
         return _BUILDERS[name](source, name, args, offset)
@@ -55,16 +55,16 @@ def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
 
 def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> SqlError:
     """Return the error for an unknown function; ``others`` are the functions that the user declared."""
-    refused = refusal(name)
+    refused = unsupported_function(name)
     if refused is not None:
         return source.error(refused[0], offset, refused[1])
     close = nearest(name, (*others, *known_functions()))
     advice = f"did you mean '{close}'?" if close else "docs/functions.md lists those that are"
-    advice = instead_of(name) or advice
+    advice = flink_equivalent(name) or advice
     return source.error(f"function {name.upper()} is not supported", offset, advice)
 
 
-def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
+def case_expression(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
     """Compile CASE from ``parts``: condition, value, condition, value, ..., default."""
     values = (*parts[1::2], parts[-1])
     result = _common(source, "CASE", values, offset)
@@ -73,7 +73,7 @@ def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
 
 
 def _common(source: Source, name: str, values: tuple[Expr, ...], offset: int) -> DataType:
-    common = common_type([v.type for v in values])
+    common = common_data_type([v.type for v in values])
     if common is None and name in _MOMENTS_MEET:
         common = common_moment([v.type for v in values])
     if common is None:
@@ -89,7 +89,7 @@ def _branch(value: Expr, result: DataType) -> Expr:
         return cast(value, result, value.offset)
     if value.type.root == "DECIMAL" and result.root == "DOUBLE":
         return cast(value, result, value.offset)
-    return convert(value, result)
+    return coerce(value, result)
 
 
 def _coalesce(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -102,20 +102,20 @@ def _coalesce(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
 
 
 def _nullif(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("any", "any"), offset)
+    check_arguments(source, name, args, ("any", "any"), offset)
     _common(source, name, args, offset)
     same = compared("=", args, offset)
     return call("CASE", (same, literal(None, args[0].type), args[0]), args[0].type, offset)
 
 
 def _if(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("boolean", "any", "any"), offset)
-    return case(source, args, offset)
+    check_arguments(source, name, args, ("boolean", "any", "any"), offset)
+    return case_expression(source, args, offset)
 
 
 def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile GREATEST and LEAST: NULL if any argument is NULL, whereas Spark ignores NULLs."""
-    check(source, name, args, ("any*",), offset)
+    check_arguments(source, name, args, ("any*",), offset)
     result = _common(source, name, args, offset)
     if result.root not in _ORDERED:
         raise source.error(f"{name} does not take {result}", offset, "convert the arguments with CAST")
@@ -126,7 +126,7 @@ def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
 
 
 def _current_database(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, (), offset)
+    check_arguments(source, name, args, (), offset)
     return literal("default_database", STRING)
 
 

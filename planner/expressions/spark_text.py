@@ -4,8 +4,8 @@ The expressions already have Flink's meaning in terms of Spark's functions (see
 :mod:`hintplan.planner.expressions.scalars`), so this module only prints them. The caller provides the names of columns,
 which are ``l.x`` and ``r.x`` in the condition of a join.
 
->>> from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, Field, Ref, call, literal
->>> total = Ref(field=Field(id=1, name="o_total", type=BIGINT))
+>>> from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, Field, FieldRef, call, literal
+>>> total = FieldRef(field=Field(id=1, name="o_total", type=BIGINT))
 >>> spark_text(call(">", (total, literal(10, INT)), BOOLEAN, 0), {1: "o_total"})
 'o_total > 10'
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hintplan.planner.expressions.typed import FIELD, VALUE, AggregateCallExpr, Call, Expr, Literal, Ref
+from hintplan.planner.expressions.typed import FIELD, VALUE, AggregateCallExpr, Call, Expr, FieldRef, Literal
 from hintplan.plans.declarations.types import DataType
 
 _BINARY = {
@@ -102,7 +102,7 @@ class _Printer:
         """Print with parentheses if the expression binds more loosely than ``needed``."""
         if isinstance(expression, AggregateCallExpr):
             raise TypeError("aggregate calls are taken out before printing")
-        if isinstance(expression, Ref):
+        if isinstance(expression, FieldRef):
             return self.names[expression.field.id]
         if isinstance(expression, Literal):
             return self.literal(expression)

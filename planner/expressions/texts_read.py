@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from hintplan.planner.expressions.casts import castable, flink_cast
-from hintplan.planner.expressions.coercion import as_decimal, cast
+from hintplan.planner.expressions.coercion import cast, decimal_type
 from hintplan.planner.expressions.literals import number_literal, temporal_literal
 from hintplan.planner.expressions.typed import STRING, Expr, Literal, literal
 from hintplan.planner.syntax.source import Source
@@ -66,5 +66,5 @@ def _read(source: Source, value: Expr, target: DataType) -> Expr:
         return literal(whole, target, value.offset)
     number = number_literal(source, digits, value.offset)
     if number.type.root != "DECIMAL":
-        number = literal(number.text, as_decimal(number.type), value.offset)
+        number = literal(number.text, decimal_type(number.type), value.offset)
     return literal(f"-{number.text}" if negative else number.text, number.type, value.offset)

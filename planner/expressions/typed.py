@@ -4,8 +4,8 @@ An expression refers to columns by :class:`Field`, which is unique within a comp
 merged without renaming. Types are Flink's. Two expressions are equal if they compute the same value; their offsets in
 the SQL text do not matter. :mod:`hintplan.planner.expressions.spark_text` prints them as Spark SQL.
 
->>> x = Ref(field=Field(id=1, name="x", type=BIGINT))
->>> [f.name for f in fields_of(call(">", (x, literal(1, INT)), BOOLEAN, 0))]
+>>> x = FieldRef(field=Field(id=1, name="x", type=BIGINT))
+>>> [f.name for f in referenced_fields(call(">", (x, literal(1, INT)), BOOLEAN, 0))]
 ['x']
 """
 
@@ -45,7 +45,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ref:
+class FieldRef:
     """The value of a column."""
 
     field: Field
@@ -100,7 +100,7 @@ class AggregateCallExpr:
     offset: int = attribute(default=0, compare=False)
 
 
-Expr = Ref | Literal | Call | AggregateCallExpr
+Expr = FieldRef | Literal | Call | AggregateCallExpr
 
 
 def call(function: str, args: tuple[Expr, ...], data_type: DataType, offset: int) -> Call:
@@ -129,36 +129,36 @@ def walk(expression: Expr) -> Iterator[Expr]:
         yield from walk(child)
 
 
-def rewrite(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+def replace_outermost(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     """Replace every outermost sub-expression for which ``change`` returns an expression."""
     changed = change(expression)
     if changed is not None:
         return changed
     if isinstance(expression, Call):
-        return replace(expression, args=tuple(rewrite(a, change) for a in expression.args))
+        return replace(expression, args=tuple(replace_outermost(a, change) for a in expression.args))
     if isinstance(expression, AggregateCallExpr):
-        arguments = tuple(rewrite(a, change) for a in expression.arguments)
-        condition = None if expression.filter is None else rewrite(expression.filter, change)
+        arguments = tuple(replace_outermost(a, change) for a in expression.arguments)
+        condition = None if expression.filter is None else replace_outermost(expression.filter, change)
         return replace(expression, arguments=arguments, filter=condition)
     return expression
 
 
 def substitute(expression: Expr, values: Mapping[int, Expr]) -> Expr:
     """Replace references to the fields whose ids are in ``values``."""
-    return rewrite(expression, lambda e: values.get(e.field.id) if isinstance(e, Ref) else None)
+    return replace_outermost(expression, lambda e: values.get(e.field.id) if isinstance(e, FieldRef) else None)
 
 
-def fields_of(expression: Expr) -> tuple[Field, ...]:
+def referenced_fields(expression: Expr) -> tuple[Field, ...]:
     """Return the fields that the expression reads, once each, in order of appearance."""
-    return tuple(dict.fromkeys(e.field for e in walk(expression) if isinstance(e, Ref)))
+    return tuple(dict.fromkeys(e.field for e in walk(expression) if isinstance(e, FieldRef)))
 
 
-def conjuncts(expression: Expr | None) -> tuple[Expr, ...]:
+def factored_conjuncts(expression: Expr | None) -> tuple[Expr, ...]:
     """Return the parts of a condition that must all be true; factor out parts that all operands of an OR share."""
     if expression is None:
         return ()
     if isinstance(expression, Call) and expression.function == "AND":
-        return tuple(part for arg in expression.args for part in conjuncts(arg))
+        return tuple(part for arg in expression.args for part in factored_conjuncts(arg))
     if isinstance(expression, Call) and expression.function == "OR":
         return _factored(expression)
     return (expression,)
@@ -166,7 +166,7 @@ def conjuncts(expression: Expr | None) -> tuple[Expr, ...]:
 
 def _factored(expression: Call) -> tuple[Expr, ...]:
     """Return ``a`` and ``b OR c`` for ``(a AND b) OR (a AND c)``."""
-    branches = [conjuncts(each) for each in _alternatives(expression)]
+    branches = [factored_conjuncts(each) for each in _alternatives(expression)]
     common = tuple(part for part in branches[0] if all(part in branch for branch in branches[1:]))
     if not common:
         return (expression,)
@@ -215,11 +215,11 @@ def calls_user_code(expression: Expr) -> bool:
     return any(is_user_call(e) for e in walk(expression))
 
 
-def named(expression: Call) -> str:
+def function_name(expression: Call) -> str:
     """Return the function of a call as messages name it."""
     return expression.function.removeprefix(USER)
 
 
-def size_of(expression: Expr) -> int:
+def node_count(expression: Expr) -> int:
     """Return the number of nodes."""
     return sum(1 for _ in walk(expression))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hintplan.planner.hints.options import HintOption, last_ones, read_arguments, value_of
+from hintplan.planner.hints.options import HintOption, last_ones, option_value, read_arguments
 from hintplan.planner.hints.tokens import HintTokens
-from hintplan.planner.syntax.source import Report
+from hintplan.planner.syntax.source import Diagnostics
 from hintplan.plans.settings.cached import CACHED as CACHED_GROUP
 from hintplan.plans.settings.cached import ENABLED, STORAGE_LEVEL
 from hintplan.plans.settings.setting import Value
@@ -36,7 +36,7 @@ class CachedHint:
     places: Mapping[str, int]
 
 
-def read_cached_hint(tokens: HintTokens, offset: int, report: Report) -> CachedHint:
+def read_cached_hint(tokens: HintTokens, offset: int, report: Diagnostics) -> CachedHint:
     """Read the CACHED hint after its name. Raise SqlError for an unknown or wrong option."""
     written: tuple[HintOption, ...] = ()
     if tokens.kind == "mark" and tokens.text == "(":
@@ -48,7 +48,7 @@ def read_cached_hint(tokens: HintTokens, offset: int, report: Report) -> CachedH
         if option.key != STORAGE_LEVEL:
             advice = did_you_mean(option.key, (STORAGE_LEVEL,), what="known options")
             raise tokens.source.error(f"unknown {CACHED} option '{option.key}'", option.offset, advice)
-        settings[option.key] = value_of(report, CACHED, CACHED_GROUP.settings[option.key], option)
+        settings[option.key] = option_value(report, CACHED, CACHED_GROUP.settings[option.key], option)
         places[option.key] = option.offset
     name = HintOption(key=ENABLED, offset=offset, value="true", value_offset=offset)
     return CachedHint(offset=offset, options=(name, *written), overridden=overridden, settings=settings, places=places)

@@ -5,7 +5,7 @@ This module parses ``/*+ STATE_TTL('key'='value', ...), ... */`` and reports all
 key names an input. Grammar: FLIP-373. Names of hints are case-insensitive, keys are case-sensitive.
 
 >>> source = Source(text="SELECT /*+ STATE_TTL('o'='36000s') */ 1")
->>> hint = parse_block(source, scan(source).hints[0], Report(source=source))[0]
+>>> hint = parse_block(source, scan_text(source).hints[0], Diagnostics(source=source))[0]
 >>> hint.entries[0].key, hint.entries[0].ttl
 ('o', '10 h')
 """
@@ -16,16 +16,16 @@ import re
 from dataclasses import dataclass
 
 from hintplan.planner.hints.cached import CACHED, CachedHint, read_cached_hint
-from hintplan.planner.hints.lookup import LOOKUP, OPTIONS, LookupHint, read_lookup, read_options
+from hintplan.planner.hints.lookup import LOOKUP, OPTIONS, LookupHint, read_lookup, read_options_hint
 from hintplan.planner.hints.tokens import HintTokens
 from hintplan.planner.syntax.cursor import word_of
 from hintplan.planner.syntax.dialect import Token
-from hintplan.planner.syntax.lexer import HintBlock, Scanned, scan
-from hintplan.planner.syntax.source import Report, Source
+from hintplan.planner.syntax.lexer import HintBlock, ScannedText, scan_text
+from hintplan.planner.syntax.source import Diagnostics, Source
 from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.text.names import did_you_mean
 
-__all__ = ["STATE_TTL", "Hint", "HintEntry", "Hints", "parse_block", "read_hints", "scan"]
+__all__ = ["STATE_TTL", "Hint", "HintEntry", "Hints", "parse_block", "read_hints", "scan_text"]
 
 STATE_TTL = "STATE_TTL"
 _STRATEGY = "it is for batch jobs of Flink, and here Spark chooses how they join"
@@ -66,7 +66,7 @@ class Hints:
     after_name: dict[int, LookupHint]
 
 
-def read_hints(source: Source, scanned: Scanned, tokens: list[Token], report: Report) -> Hints:
+def read_hints(source: Source, scanned: ScannedText, tokens: list[Token], report: Diagnostics) -> Hints:
     """Return all hints of the script. Raise SqlError for a hint in a wrong position."""
     for comment in scanned.near_hints:
         report.warn_of_hint(
@@ -104,7 +104,7 @@ def read_hints(source: Source, scanned: Scanned, tokens: list[Token], report: Re
 _FORM = "write /*+ STATE_TTL('table or alias'='1 d', ...) */"
 
 
-def parse_block(source: Source, block: HintBlock, report: Report, *, of_table: bool = False) -> tuple[Hint, ...]:
+def parse_block(source: Source, block: HintBlock, report: Diagnostics, *, of_table: bool = False) -> tuple[Hint, ...]:
     """Return the hints of one block. Raise SqlError, with the exact position, for a syntax error.
 
     A block after a table has one OPTIONS hint, and a block after SELECT any number of other hints.
@@ -118,7 +118,7 @@ def parse_block(source: Source, block: HintBlock, report: Report, *, of_table: b
     return tuple(hints)
 
 
-def _hint(tokens: HintTokens, report: Report, *, of_table: bool = False) -> Hint:
+def _hint(tokens: HintTokens, report: Diagnostics, *, of_table: bool = False) -> Hint:
     offset = tokens.offset
     if tokens.kind != "name":
         raise tokens.fail("the name of a hint", _FORM)
@@ -128,7 +128,7 @@ def _hint(tokens: HintTokens, report: Report, *, of_table: bool = False) -> Hint
         raise tokens.source.error("OPTIONS does not follow SELECT", offset, advice)
     if name in (LOOKUP, OPTIONS):
         tokens.index += 1
-        lookup = read_lookup(tokens, offset, report) if name == LOOKUP else read_options(tokens, offset, report)
+        lookup = read_lookup(tokens, offset, report) if name == LOOKUP else read_options_hint(tokens, offset, report)
         return Hint(name=name, offset=offset, lookup=lookup)
     if name == CACHED:
         tokens.index += 1
@@ -167,7 +167,7 @@ def _skip_arguments(tokens: HintTokens) -> None:
         raise tokens.fail("')'", "close the hint's parenthesis")
 
 
-def _entry(tokens: HintTokens, report: Report) -> HintEntry:
+def _entry(tokens: HintTokens, report: Diagnostics) -> HintEntry:
     offset = tokens.offset
     key = tokens.key()
     if key is None:

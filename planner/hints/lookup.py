@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hintplan.planner.hints.options import HintOption, last_ones, read_arguments, value_of
+from hintplan.planner.hints.options import HintOption, last_ones, option_value, read_arguments
 from hintplan.planner.hints.tokens import HintTokens
-from hintplan.planner.syntax.source import Report
+from hintplan.planner.syntax.source import Diagnostics
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.settings.lookup import GROUPS, SETTINGS
 from hintplan.plans.settings.setting import Setting, Value
@@ -50,7 +50,7 @@ class LookupHint:
     places: Mapping[tuple[str, str], int]
 
 
-def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
+def read_lookup(tokens: HintTokens, offset: int, report: Diagnostics) -> LookupHint:
     """Read the LOOKUP hint after its name. Raise SqlError for an unknown, wrong or missing option."""
     source = tokens.source
     written = read_arguments(tokens, LOOKUP, _FORMS[LOOKUP], offset)
@@ -66,7 +66,7 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
             report.warn_of_hint(message, option.offset, "remove it")
         elif option.key in _BY_OPTION:
             group, spec = _BY_OPTION[option.key]
-            settings.setdefault(group, {})[spec.name] = value_of(report, LOOKUP, spec, option)
+            settings.setdefault(group, {})[spec.name] = option_value(report, LOOKUP, spec, option)
             places[group, spec.name] = option.offset
         elif option.key != _TABLE:
             advice = did_you_mean(option.key, names, what="known options")
@@ -93,7 +93,7 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
     )
 
 
-def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
+def read_options_hint(tokens: HintTokens, offset: int, report: Diagnostics) -> LookupHint:
     """Read the OPTIONS hint after its name. Only the options of a lookup's cache become its ``settings``.
 
     :mod:`hintplan.planner.query.sources.dynamic` checks the other options against the table.
@@ -106,7 +106,7 @@ def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
     places: dict[tuple[str, str], int] = {}
     for option in options:
         if option.key in specs:
-            values[option.key] = value_of(report, OPTIONS, specs[option.key], option)
+            values[option.key] = option_value(report, OPTIONS, specs[option.key], option)
             places["cache", option.key] = option.offset
         elif option.key in KEYS:
             raise source.error(f"'{option.key}' belongs to the job", option.offset, f"write SET '{option.key}' = '...'")

@@ -2,10 +2,10 @@
 
 :mod:`hintplan.planner.hints.lookup` and :mod:`hintplan.planner.hints.cached` define the options of their hints.
 
->>> from hintplan.planner.syntax.lexer import scan
+>>> from hintplan.planner.syntax.lexer import scan_text
 >>> from hintplan.planner.syntax.source import Source
 >>> source = Source(text="SELECT /*+ CACHED('storage-level'='DISK_ONLY') */ 1")
->>> tokens = HintTokens(source, scan(source).hints[0])
+>>> tokens = HintTokens(source, scan_text(source).hints[0])
 >>> tokens.index += 1
 >>> read_arguments(tokens, "CACHED", "", 0)[0].value
 'DISK_ONLY'
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hintplan.planner.hints.tokens import HintTokens
-from hintplan.planner.syntax.source import Report
+from hintplan.planner.syntax.source import Diagnostics
 from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_value
 
 
@@ -64,11 +64,11 @@ def _option(tokens: HintTokens, name: str, form: str) -> HintOption:
 
 
 def last_ones(
-    options: tuple[HintOption, ...], name: str, report: Report, shows: Callable[[str], bool] = lambda key: True
+    options: tuple[HintOption, ...], name: str, report: Diagnostics, shows: Callable[[str], bool] | None = None
 ) -> tuple[tuple[HintOption, ...], dict[int, int]]:
     """Return the last option of each key, which wins as in Flink, and the overridden options. Warn of these.
 
-    The warning repeats the overridden value if ``shows`` is true for the key.
+    The warning repeats the overridden value if ``shows`` is None or true for the key.
     """
     chosen: dict[str, HintOption] = {}
     overridden: dict[int, int] = {}
@@ -79,14 +79,14 @@ def last_ones(
             if before.value != option.value:
                 place = report.source.where(option.offset)
                 # The value of an unknown option may be a secret.
-                shown = f"'{before.value}'" if shows(option.key) else "the first"
+                shown = f"'{before.value}'" if shows is None or shows(option.key) else "the first"
                 message = f"{name} option '{option.key}' is given twice: {shown} is overridden at {place}"
                 report.warn_of_hint(message, before.offset, "remove one of them")
         chosen[option.key] = option
     return tuple(chosen.values()), overridden
 
 
-def value_of(report: Report, name: str, spec: Setting, option: HintOption) -> Value:
+def option_value(report: Diagnostics, name: str, spec: Setting, option: HintOption) -> Value:
     """Return the value of ``option`` in canonical form. Raise SqlError, with its position, for a wrong value."""
     if spec.kind == "duration":
         report.note_bare(option.value, option.value_offset)

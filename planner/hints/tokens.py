@@ -1,8 +1,8 @@
 """The tokens of one hint block, each with its offset in the script.
 
->>> from hintplan.planner.syntax.lexer import scan
+>>> from hintplan.planner.syntax.lexer import scan_text
 >>> source = Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1")
->>> tokens = HintTokens(source, scan(source).hints[0])
+>>> tokens = HintTokens(source, scan_text(source).hints[0])
 >>> tokens.kind, tokens.text, tokens.offset
 ('name', 'STATE_TTL', 11)
 """

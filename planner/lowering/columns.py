@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hintplan.planner.expressions.spark_text import identifier, spark_text
-from hintplan.planner.expressions.typed import Expr, Field, Ref
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef
 from hintplan.planner.relations import Item
 from hintplan.plans.operators import JoinColumn, SelectItem
 
@@ -69,7 +69,7 @@ def select_items(columns: tuple[str, ...], items: tuple[Item, ...], source: Lowe
 
 def _select_item(name: str, item: Item, source: Lowered, names: Mapping[int, str]) -> SelectItem:
     expression = item.expr
-    if isinstance(expression, Ref) and source.names[expression.field.id] == name:
+    if isinstance(expression, FieldRef) and source.names[expression.field.id] == name:
         return SelectItem(name=name)
     return SelectItem(name=name, expression=spark_text(expression, names), type=str(item.field.type))
 
@@ -82,7 +82,7 @@ def join_columns(
 
 
 def _join_column(name: str, item: Item, left: Lowered, right: Lowered) -> JoinColumn:
-    assert isinstance(item.expr, Ref)
+    assert isinstance(item.expr, FieldRef)
     field = item.expr.field
     if field.id in left.names:
         return JoinColumn(name=name, type=str(item.field.type), side="left", column=left.names[field.id])

@@ -6,38 +6,29 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from hintplan.planner.hints.ledger import Ledger
-from hintplan.planner.lowering.aggregate import lower_aggregate
+from hintplan.planner.lowering.aggregates import lower_aggregate, lower_expand
 from hintplan.planner.lowering.builder import Builder
-from hintplan.planner.lowering.cached import lower_cached
-from hintplan.planner.lowering.calc import lower_calc
+from hintplan.planner.lowering.calcs import lower_cached, lower_calc, lower_union
 from hintplan.planner.lowering.columns import Lowered
-from hintplan.planner.lowering.correlate import lower_correlate
-from hintplan.planner.lowering.expand import lower_expand
-from hintplan.planner.lowering.join import lower_join
-from hintplan.planner.lowering.lookup_join import lower_lookup_join
-from hintplan.planner.lowering.over import lower_over
-from hintplan.planner.lowering.row_number import lower_row_number
-from hintplan.planner.lowering.scan import lower_scan
-from hintplan.planner.lowering.sort import lower_sort
-from hintplan.planner.lowering.union import lower_union
-from hintplan.planner.lowering.unnest import lower_unnest
-from hintplan.planner.lowering.values import lower_values
+from hintplan.planner.lowering.joins import lower_correlate, lower_join, lower_lookup_join, lower_unnest
+from hintplan.planner.lowering.sources_and_sinks import lower_scan, lower_values
+from hintplan.planner.lowering.windows import lower_over, lower_row_number, lower_sort
 from hintplan.planner.relations import (
-    Aggregate,
-    Cached,
-    Calc,
-    Correlate,
-    Expand,
-    Join,
-    LookupJoin,
-    Over,
+    LogicalAggregate,
+    LogicalCache,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalOver,
+    LogicalRowNumber,
+    LogicalScan,
+    LogicalSort,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    RowNumber,
-    Scan,
-    Sort,
-    Union,
-    Unnest,
-    Values,
 )
 
 
@@ -48,33 +39,33 @@ def new_builder(ledger: Ledger, config: Mapping[str, str], *, batch: bool) -> Bu
 
 def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
     match relation:
-        case Scan():
+        case LogicalScan():
             return lower_scan(builder, relation)
-        case Values():
+        case LogicalValues():
             return lower_values(builder, relation)
-        case Calc():
+        case LogicalCalc():
             return lower_calc(builder, relation, exact=exact)
-        case Join():
+        case LogicalJoin():
             return lower_join(builder, relation)
-        case LookupJoin():
+        case LogicalLookupJoin():
             return lower_lookup_join(builder, relation)
-        case Correlate():
+        case LogicalCorrelate():
             return lower_correlate(builder, relation)
-        case Unnest():
+        case LogicalUnnest():
             return lower_unnest(builder, relation)
-        case Expand():
+        case LogicalExpand():
             return lower_expand(builder, relation)
-        case Aggregate():
+        case LogicalAggregate():
             return lower_aggregate(builder, relation, exact=exact)
-        case Union():
+        case LogicalUnion():
             return lower_union(builder, relation)
-        case Sort():
+        case LogicalSort():
             return lower_sort(builder, relation, exact=exact)
-        case RowNumber():
+        case LogicalRowNumber():
             return lower_row_number(builder, relation, exact=exact)
-        case Over():
+        case LogicalOver():
             return lower_over(builder, relation, exact=exact)
-        case Cached():
+        case LogicalCache():
             return lower_cached(builder, relation)
         case _:
             assert_never(relation)

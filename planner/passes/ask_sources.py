@@ -17,8 +17,17 @@ import re
 from dataclasses import replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Literal, Ref, call, conjunction, conjuncts
-from hintplan.planner.relations import Calc, Relation, Scan, map_inputs
+from hintplan.planner.expressions.typed import (
+    BOOLEAN,
+    Call,
+    Expr,
+    FieldRef,
+    Literal,
+    call,
+    conjunction,
+    factored_conjuncts,
+)
+from hintplan.planner.relations import LogicalCalc, LogicalScan, Relation, map_inputs
 from hintplan.plans.connectors.columns import NESTED
 from hintplan.plans.connectors.table import takes_conditions
 from hintplan.plans.declarations.types import DataType
@@ -35,11 +44,13 @@ _MOST_VALUES = 1000
 def ask_sources(context: Context, relation: Relation) -> Relation:
     """Push the simple conditions of each calc down to its scan, if the source supports it."""
     relation_above = map_inputs(relation, lambda below: ask_sources(context, below))
-    if not (isinstance(relation_above, Calc) and isinstance(relation_above.input, Scan)):
+    if not (isinstance(relation_above, LogicalCalc) and isinstance(relation_above.input, LogicalScan)):
         return relation_above
     if not takes_conditions(context.table(relation_above.input.table).table):
         return relation_above
-    parts = tuple(part for conjunct in conjuncts(relation_above.filter) if (part := _asked(conjunct)) is not None)
+    parts = tuple(
+        part for conjunct in factored_conjuncts(relation_above.filter) if (part := _asked(conjunct)) is not None
+    )
     return replace(relation_above, input=replace(relation_above.input, filter=conjunction(parts)))
 
 
@@ -55,12 +66,12 @@ def _asked(condition: Expr) -> Expr | None:
         return call("OR", pushable, BOOLEAN, condition.offset) if len(pushable) == len(parts) else None
     subject, *values = condition.args
     if condition.function in ("IS NULL", "IS NOT NULL"):
-        return condition if isinstance(subject, Ref) and subject.type.root not in NESTED else None
+        return condition if isinstance(subject, FieldRef) and subject.type.root not in NESTED else None
     if condition.function not in _COMPARISONS or len(values) > _MOST_VALUES:
         return None
-    if condition.function not in ("BETWEEN", "IN") and isinstance(values[0], Ref):
+    if condition.function not in ("BETWEEN", "IN") and isinstance(values[0], FieldRef):
         subject, values = values[0], [subject]
-    if not isinstance(subject, Ref):
+    if not isinstance(subject, FieldRef):
         return None
     return condition if all(_fits(condition.function, subject.type, value) for value in values) else None
 

@@ -6,7 +6,7 @@ CASE, AND or OR before it makes it unnecessary, the column is NULL. If the guard
 computes the expression.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, STRING, Field
->>> may_fail(call("CAST", (Ref(field=Field(id=1, name="s", type=STRING)),), BIGINT, 0))
+>>> may_fail(call("CAST", (FieldRef(field=Field(id=1, name="s", type=STRING)),), BIGINT, 0))
 True
 """
 
@@ -22,17 +22,17 @@ from hintplan.planner.expressions.typed import (
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
     call,
     calls_user_code,
     conjunction,
-    fields_of,
     is_deterministic,
     literal,
+    referenced_fields,
     walk,
 )
-from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.planner.relations import Item, LogicalCalc, Relation, identity
 from hintplan.plans.declarations.types import DataType
 
 _SIMPLE = frozenset(
@@ -83,7 +83,7 @@ class Side:
 
     def owns(self, expression: Expr) -> bool:
         """Return True if the expression reads columns of this side only, and at least one."""
-        ids = {f.id for f in fields_of(expression)}
+        ids = {f.id for f in referenced_fields(expression)}
         return bool(ids) and ids <= self.ids
 
     def column(self, expression: Expr, guards: Guards = ()) -> Field:
@@ -91,7 +91,7 @@ class Side:
 
         The column is NULL where the expression can fail and one of ``guards`` is not true.
         """
-        if isinstance(expression, Ref):
+        if isinstance(expression, FieldRef):
             return expression.field
         expression = self.guarded(expression, guards)
         for item in self.computed:
@@ -111,13 +111,15 @@ class Side:
         """Return True if a calc above this side can evaluate the guard."""
         condition = guard.condition
         plain = is_deterministic(condition) and not calls_user_code(condition)
-        return plain and {f.id for f in fields_of(condition)} <= self.ids
+        return plain and {f.id for f in referenced_fields(condition)} <= self.ids
 
     def result(self) -> Relation:
         if not self.computed:
             return self.relation
         items = (*identity(self.relation.fields), *self.computed)
-        return Calc(input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block)
+        return LogicalCalc(
+            input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block
+        )
 
 
 def may_fail(expression: Expr) -> bool:
@@ -226,7 +228,7 @@ def as_simple(part: Expr, sides: Sequence[Side], guards: Guards = ()) -> Expr:
         if unknown and first_refused(part) is None:
             return part
         if not any(guard.binding for guard in unknown):
-            return Ref(field=owner.column(part, guards), offset=part.offset)
+            return FieldRef(field=owner.column(part, guards), offset=part.offset)
     return replace(
         part,
         args=tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.relations import Cached, Calc, Relation, Sort, map_inputs
+from hintplan.planner.relations import LogicalCache, LogicalCalc, LogicalSort, Relation, map_inputs
 
 
 def drop_idle_sorts(context: Context, relation: Relation) -> Relation:
@@ -17,23 +17,23 @@ def drop_idle_sorts(context: Context, relation: Relation) -> Relation:
     return _dropped(context, relation, seen=True)
 
 
-def _joined(cut: Sort) -> Relation:
+def _joined(cut: LogicalSort) -> Relation:
     """Merge a LIMIT without an order into the sort that it reads, if only a projection lies between."""
     below = cut.input
     if cut.order:
         return cut
-    if isinstance(below, Sort) and below.limit is None and not below.offset:
+    if isinstance(below, LogicalSort) and below.limit is None and not below.offset:
         return replace(below, offset=cut.offset, limit=cut.limit)
-    if isinstance(below, Calc) and below.filter is None:
+    if isinstance(below, LogicalCalc) and below.filter is None:
         joined = _joined(replace(cut, input=below.input))
-        if not isinstance(joined, Sort) or joined.order:
+        if not isinstance(joined, LogicalSort) or joined.order:
             return replace(below, input=joined)
     return cut
 
 
 def _dropped(context: Context, relation: Relation, *, seen: bool) -> Relation:
     """Remove sorts from ``relation``. ``seen`` is true if a reader depends on the order of its rows."""
-    if isinstance(relation, Sort):
+    if isinstance(relation, LogicalSort):
         cuts = relation.limit is not None or relation.offset > 0
         if cuts or seen:
             # A LIMIT without an order takes the first rows of its input.
@@ -42,5 +42,5 @@ def _dropped(context: Context, relation: Relation, *, seen: bool) -> Relation:
         context.report.note(message, relation.place or 0, "remove it, or add LIMIT")
         return _dropped(context, relation.input, seen=False)
     # A reader of a cached result may depend on its order. Of the other relations, only a calc keeps the order.
-    below = isinstance(relation, Cached) or (seen and isinstance(relation, Calc))
+    below = isinstance(relation, LogicalCache) or (seen and isinstance(relation, LogicalCalc))
     return map_inputs(relation, lambda each: _dropped(context, each, seen=below))

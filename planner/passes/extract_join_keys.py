@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.coercion import cast, common_type
+from hintplan.planner.expressions.coercion import cast, common_data_type
 from hintplan.planner.expressions.comparisons import whose_entries
 from hintplan.planner.expressions.typed import (
     BOOLEAN,
@@ -22,9 +22,9 @@ from hintplan.planner.expressions.typed import (
     Field,
     call,
     conjunction,
+    function_name,
     is_deterministic,
     literal,
-    named,
 )
 from hintplan.planner.passes.compute_below import (
     Guards,
@@ -36,7 +36,7 @@ from hintplan.planner.passes.compute_below import (
     may_fail,
     shared_out,
 )
-from hintplan.planner.relations import Aggregate, Calc, Join, Relation, identity, map_inputs
+from hintplan.planner.relations import LogicalAggregate, LogicalCalc, LogicalJoin, Relation, identity, map_inputs
 from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.declarations.types import DataType
 
@@ -53,10 +53,10 @@ _ANY_VALUE = {
 def extract_join_keys(context: Context, relation: Relation) -> Relation:
     """Give each join its keys. Raise SqlError if the join cannot evaluate its condition."""
     relation_above = map_inputs(relation, lambda below: extract_join_keys(context, below))
-    return _with_keys(context, relation_above) if isinstance(relation_above, Join) else relation_above
+    return _with_keys(context, relation_above) if isinstance(relation_above, LogicalJoin) else relation_above
 
 
-def _with_keys(context: Context, join: Join) -> Relation:
+def _with_keys(context: Context, join: LogicalJoin) -> Relation:
     left, right = Side(context, join.left), Side(context, join.right)
     keys: list[tuple[Field, Field]] = []
     remaining: list[tuple[Expr, Guards]] = []
@@ -66,7 +66,7 @@ def _with_keys(context: Context, join: Join) -> Relation:
         if not pairs:
             remaining.append((part, guards))
     if not keys:
-        if not (join.keyless or has_one_row(join.left) or has_one_row(join.right)):
+        if not (join.keyless or is_single_row(join.left) or is_single_row(join.right)):
             _warn_of_one_partition(context, join)
         keys.append((left.column(literal(1, INT)), right.column(literal(1, INT))))
     above: list[Expr] = []
@@ -82,7 +82,7 @@ def _with_keys(context: Context, join: Join) -> Relation:
         join, left=left.result(), right=right.result(), on=(), keys=tuple(keys), condition=conjunction(tuple(within))
     )
     if above:
-        relation = Calc(
+        relation = LogicalCalc(
             input=relation,
             filter=conjunction(tuple(above)),
             items=identity(relation.fields),
@@ -108,7 +108,7 @@ def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], 
         a, b = b, a
     if not (left.owns(a) and right.owns(b)):
         return ()
-    common = common_type((a.type, b.type))
+    common = common_data_type((a.type, b.type))
     if common is None:
         return ()
     a, b = cast(a, common, a.offset), cast(b, common, b.offset)
@@ -140,20 +140,20 @@ def _is_null_safe(part: Call) -> bool:
     )
 
 
-def has_one_row(relation: Relation) -> bool:
+def is_single_row(relation: Relation) -> bool:
     """Return True if the relation has at most one row, because it is an aggregate without GROUP BY."""
     match relation:
-        case Calc():
-            return has_one_row(relation.input)
-        case Join():
-            return has_one_row(relation.left) and has_one_row(relation.right)
-        case Aggregate():
+        case LogicalCalc():
+            return is_single_row(relation.input)
+        case LogicalJoin():
+            return is_single_row(relation.left) and is_single_row(relation.right)
+        case LogicalAggregate():
             return not relation.keys
         case _:
             return False
 
 
-def _warn_of_one_partition(context: Context, join: Join) -> None:
+def _warn_of_one_partition(context: Context, join: LogicalJoin) -> None:
     if join.join_type in ("semi", "anti"):
         subject, advice = "this sub-query", "add an equality to its WHERE: inner.column = outer.column"
     else:
@@ -164,7 +164,7 @@ def _warn_of_one_partition(context: Context, join: Join) -> None:
 
 
 def _refused(context: Context, bad: Expr, part: Expr, left: Side, right: Side) -> Exception:
-    name, offset = named(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
+    name, offset = function_name(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
     if may_fail(bad) and (left.owns(bad) or right.owns(bad)):
         return context.source.error(
             f"{name} fails for some rows, and which rows it is for depends on both sides of this join",

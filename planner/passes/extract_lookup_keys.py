@@ -14,19 +14,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.coercion import cast, common_type
+from hintplan.planner.expressions.coercion import cast, common_data_type
 from hintplan.planner.expressions.typed import (
     USER,
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
     conjunction,
-    fields_of,
+    function_name,
     is_deterministic,
-    named,
-    rewrite,
+    referenced_fields,
+    replace_outermost,
     walk,
 )
 from hintplan.planner.passes.compute_below import (
@@ -38,9 +38,9 @@ from hintplan.planner.passes.compute_below import (
     shared_out,
 )
 from hintplan.planner.relations import (
-    Calc,
-    LookupJoin,
-    LookupKey,
+    LogicalCalc,
+    LogicalLookupJoin,
+    LogicalLookupKey,
     Relation,
     identity,
     map_inputs,
@@ -51,13 +51,13 @@ from hintplan.plans.declarations.types import DataType
 def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
     """Give each lookup join its keys. Raise SqlError if it has no equality, or a condition that it cannot evaluate."""
     relation_above = map_inputs(relation, lambda below: extract_lookup_keys(context, below))
-    return _with_keys(context, relation_above) if isinstance(relation_above, LookupJoin) else relation_above
+    return _with_keys(context, relation_above) if isinstance(relation_above, LogicalLookupJoin) else relation_above
 
 
-def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
+def _with_keys(context: Context, lookup: LogicalLookupJoin) -> Relation:
     left = Side(context, lookup.input)
     fetched = {f.id: f for f in lookup.fetched}
-    keys: dict[int, LookupKey] = {}
+    keys: dict[int, LogicalLookupKey] = {}
     remaining: list[tuple[Expr, Guards]] = []
     refused: list[tuple[Expr, Field, Expr]] = []
     for part, guards in guards_before(lookup.on, lambda part: _equality(part, fetched) is None):
@@ -68,17 +68,17 @@ def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
         if equality is None or value is None or equality[0].id in keys:
             remaining.append((part, guards))
         else:
-            keys[equality[0].id] = LookupKey(
+            keys[equality[0].id] = LogicalLookupKey(
                 column=equality[0], value=value if isinstance(value, Literal) else left.column(value, guards)
             )
     if not keys:
         raise _no_equality(context, lookup, refused)
     above: list[Expr] = []
     if lookup.join_type == "inner":
-        parts, above = shared_out([p for p, _ in remaining], lambda p: not is_simple(p) or not fields_of(p))
+        parts, above = shared_out([p for p, _ in remaining], lambda p: not is_simple(p) or not referenced_fields(p))
     else:
         parts = [_simplified(context, p, left, guards) for p, guards in remaining]
-    sides = [({f.id in fetched for f in fields_of(p)}, p) for p in parts]
+    sides = [({f.id in fetched for f in referenced_fields(p)}, p) for p in parts]
     relation: Relation = replace(
         lookup,
         input=left.result(),
@@ -93,20 +93,20 @@ def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
     return relation
 
 
-def _above(lookup: LookupJoin, relation: Relation, parts: tuple[Expr, ...]) -> Relation:
+def _above(lookup: LogicalLookupJoin, relation: Relation, parts: tuple[Expr, ...]) -> Relation:
     """Return a calc over an inner lookup that keeps the rows for which ``parts`` are true.
 
     The lookup also returns the columns of the table that ``parts`` read.
     """
-    assert isinstance(relation, LookupJoin)
-    shown = {i.expr.field.id: i.field for i in relation.items if isinstance(i.expr, Ref)}
-    lacking = tuple(f for f in lookup.fetched if f.id not in shown and any(f in fields_of(p) for p in parts))
-    names = {old: Ref(field=new) for old, new in shown.items()}
+    assert isinstance(relation, LogicalLookupJoin)
+    shown = {i.expr.field.id: i.field for i in relation.items if isinstance(i.expr, FieldRef)}
+    lacking = tuple(f for f in lookup.fetched if f.id not in shown and any(f in referenced_fields(p) for p in parts))
+    names = {old: FieldRef(field=new) for old, new in shown.items()}
     condition = conjunction(
-        tuple(rewrite(p, lambda e: names.get(e.field.id) if isinstance(e, Ref) else None) for p in parts)
+        tuple(replace_outermost(p, lambda e: names.get(e.field.id) if isinstance(e, FieldRef) else None) for p in parts)
     )
     wider = replace(relation, items=(*relation.items, *identity(lacking)))
-    return Calc(
+    return LogicalCalc(
         input=wider, filter=condition, items=identity(relation.fields), base=relation.base, block=relation.block
     )
 
@@ -119,7 +119,11 @@ def _equality(part: Expr, own: dict[int, Field]) -> tuple[Field, Expr] | None:
     if not isinstance(part, Call) or part.function != "=" or not is_deterministic(part):
         return None
     for column, value in (part.args, part.args[::-1]):
-        if isinstance(column, Ref) and column.field.id in own and not any(f.id in own for f in fields_of(value)):
+        if (
+            isinstance(column, FieldRef)
+            and column.field.id in own
+            and not any(f.id in own for f in referenced_fields(value))
+        ):
             return column.field, value
     return None
 
@@ -131,14 +135,14 @@ def _as_type_of(column: Field, value: Expr) -> Expr | None:
         return value
     if isinstance(value, Literal) and value.text is not None:
         return _literal_as(value, wanted)
-    if common_type((wanted, value_type)) == wanted:
+    if common_data_type((wanted, value_type)) == wanted:
         return cast(value, wanted, value.offset)
     return None
 
 
 def _literal_as(value: Literal, wanted: DataType) -> Literal | None:
     """Return a number as a literal of another numeric type, or None if that type cannot hold it."""
-    if wanted.is_numeric and common_type((wanted, value.type)) == wanted:
+    if wanted.is_numeric and common_data_type((wanted, value.type)) == wanted:
         return replace(value, type=wanted)
     if wanted.root == "DECIMAL" and (value.type.is_integer or value.type.root == "DECIMAL"):
         whole, _, fraction = (value.text or "").lstrip("-").partition(".")
@@ -157,7 +161,7 @@ def _literal_as(value: Literal, wanted: DataType) -> Literal | None:
     return None
 
 
-def _no_equality(context: Context, lookup: LookupJoin, refused: list[tuple[Expr, Field, Expr]]) -> Exception:
+def _no_equality(context: Context, lookup: LogicalLookupJoin, refused: list[tuple[Expr, Field, Expr]]) -> Exception:
     message = f"a lookup of '{lookup.name}' needs an equality with one of its columns"
     if refused:
         part, column, value = refused[0]
@@ -183,7 +187,7 @@ def _simplified(context: Context, part: Expr, left: Side, guards: Guards) -> Exp
     asked = next((e for e in walk(simplified) if isinstance(e, Call) and e.function.startswith(USER)), None)
     if asked is not None:
         raise context.source.error(
-            f"{named(asked)} cannot be part of this condition of a LEFT lookup join",
+            f"{function_name(asked)} cannot be part of this condition of a LEFT lookup join",
             asked.offset or getattr(part, "offset", 0),
             "compare columns of the table directly, compute what concerns the stream below, or use an inner join",
         )

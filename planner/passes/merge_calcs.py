@@ -10,17 +10,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.casts import settled
-from hintplan.planner.expressions.typed import Expr, Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
+from hintplan.planner.expressions.casts import simplify_casts
+from hintplan.planner.expressions.typed import (
+    Expr,
+    FieldRef,
+    conjunction,
+    factored_conjuncts,
+    is_deterministic,
+    node_count,
+    substitute,
+)
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
     Item,
-    Join,
-    LookupJoin,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalUnnest,
     Relation,
-    Unnest,
     map_inputs,
 )
 
@@ -30,61 +38,63 @@ _MAX_SIZE = 500
 def merge_calcs(context: Context, relation: Relation) -> Relation:
     """Merge adjacent calcs, bottom up."""
     merged = map_inputs(relation, lambda below: merge_calcs(context, below))
-    return _merged(merged) if isinstance(merged, Calc) else merged
+    return _merged(merged) if isinstance(merged, LogicalCalc) else merged
 
 
-def is_projection(calc: Calc) -> bool:
+def is_projection(calc: LogicalCalc) -> bool:
     """Return True if the calc only drops, renames and reorders columns, and repeats none."""
-    refs = [i.expr.field.id for i in calc.items if isinstance(i.expr, Ref)]
+    refs = [i.expr.field.id for i in calc.items if isinstance(i.expr, FieldRef)]
     return calc.filter is None and len(refs) == len(calc.items) == len(set(refs))
 
 
-def _merged(calc: Calc) -> Relation:
+def _merged(calc: LogicalCalc) -> Relation:
     below = calc.input
-    if isinstance(below, Calc):
+    if isinstance(below, LogicalCalc):
         return _over_calc(calc, below)
     if not is_projection(calc):
         return calc
     if calc.fields == below.fields and all(a.name == b.name for a, b in zip(calc.fields, below.fields, strict=True)):
         return replace(below, base=calc.base)
     match below:
-        case Join() | LookupJoin() | Correlate() | Unnest():
+        case LogicalJoin() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
             values = {i.field.id: i.expr for i in below.items}
             return replace(below, items=_substituted(calc.items, values), base=calc.base)
-        case Aggregate():
+        case LogicalAggregate():
             return _over_aggregate(calc, below)
         case _:
             return calc
 
 
 def _substituted(items: tuple[Item, ...], values: Mapping[int, Expr]) -> tuple[Item, ...]:
-    return tuple(replace(i, expr=settled(substitute(i.expr, values))) for i in items)
+    return tuple(replace(i, expr=simplify_casts(substitute(i.expr, values))) for i in items)
 
 
-def _over_calc(calc: Calc, below: Calc) -> Relation:
+def _over_calc(calc: LogicalCalc, below: LogicalCalc) -> Relation:
     values = {i.field.id: i.expr for i in below.items}
     items = _substituted(calc.items, values)
-    outer = tuple(settled(substitute(p, values)) for p in conjuncts(calc.filter))
-    condition = conjunction((*conjuncts(below.filter), *outer))
+    outer = tuple(simplify_casts(substitute(p, values)) for p in factored_conjuncts(calc.filter))
+    condition = conjunction((*factored_conjuncts(below.filter), *outer))
     repeats = not all(is_deterministic(i.expr) for i in below.items)
-    grown = sum(size_of(i.expr) for i in items) + (size_of(condition) if condition is not None else 0)
+    grown = sum(node_count(i.expr) for i in items) + (node_count(condition) if condition is not None else 0)
     if (repeats and not _reads_once(calc, below)) or grown > _MAX_SIZE:
         return calc
     return _merged(replace(calc, input=below.input, filter=condition, items=items))
 
 
-def _reads_once(calc: Calc, below: Calc) -> bool:
+def _reads_once(calc: LogicalCalc, below: LogicalCalc) -> bool:
     """Return True if ``calc`` only passes on each non-deterministic column of ``below``, and at most once."""
     changing = {i.field.id for i in below.items if not is_deterministic(i.expr)}
-    passed = [i.expr.field.id for i in calc.items if isinstance(i.expr, Ref) and i.expr.field.id in changing]
-    read = [e for e in (calc.filter, *(i.expr for i in calc.items if not isinstance(i.expr, Ref))) if e is not None]
-    inside = {f for e in read for f in changing if substitute(e, {f: Ref(field=below.items[0].field)}) != e}
+    passed = [i.expr.field.id for i in calc.items if isinstance(i.expr, FieldRef) and i.expr.field.id in changing]
+    read = [
+        e for e in (calc.filter, *(i.expr for i in calc.items if not isinstance(i.expr, FieldRef))) if e is not None
+    ]
+    inside = {f for e in read for f in changing if substitute(e, {f: FieldRef(field=below.items[0].field)}) != e}
     return len(passed) == len(set(passed)) and not inside
 
 
-def _over_aggregate(calc: Calc, below: Aggregate) -> Relation:
+def _over_aggregate(calc: LogicalCalc, below: LogicalAggregate) -> Relation:
     """Rename the results of the aggregate calls, if the projection does no more."""
-    sources = tuple(i.expr.field for i in calc.items if isinstance(i.expr, Ref))
+    sources = tuple(i.expr.field for i in calc.items if isinstance(i.expr, FieldRef))
     keys = len(below.keys)
     if sources != below.fields or any(
         i.field != f or i.field.name != f.name for i, f in zip(calc.items[:keys], below.keys, strict=True)

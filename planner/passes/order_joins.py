@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Expr, fields_of
+from hintplan.planner.expressions.typed import Expr, referenced_fields
 from hintplan.planner.passes.compute_below import Side
-from hintplan.planner.passes.extract_join_keys import equalities, has_one_row
+from hintplan.planner.passes.extract_join_keys import equalities, is_single_row
 from hintplan.planner.relations import (
-    Join,
+    LogicalJoin,
     Relation,
     StateInput,
     UnnamedInput,
@@ -34,18 +34,18 @@ class _Input:
 
 def order_joins(context: Context, relation: Relation) -> Relation:
     """Reorder each chain of inner joins in which a join has no equality."""
-    if isinstance(relation, Join) and not _all_connected(context, relation):
+    if isinstance(relation, LogicalJoin) and not _all_connected(context, relation):
         relation = _in_order(context, relation)
     return map_inputs(relation, lambda below: order_joins(context, below))
 
 
 def _is_link(relation: Relation) -> bool:
-    return isinstance(relation, Join) and relation.join_type == "inner" and not relation.keyless
+    return isinstance(relation, LogicalJoin) and relation.join_type == "inner" and not relation.keyless
 
 
 def _all_connected(context: Context, relation: Relation) -> bool:
     """Return True if each join of the chain that ends in ``relation`` has an equality or needs none."""
-    if not isinstance(relation, Join) or not _is_link(relation):
+    if not isinstance(relation, LogicalJoin) or not _is_link(relation):
         return True
     connected = _is_connected(context, relation.left, relation.right, relation.on)
     return connected and _all_connected(context, relation.left)
@@ -53,19 +53,19 @@ def _all_connected(context: Context, relation: Relation) -> bool:
 
 def _is_connected(context: Context, left: Relation, right: Relation, parts: tuple[Expr, ...]) -> bool:
     sides = Side(context, left), Side(context, right)
-    return has_one_row(left) or has_one_row(right) or any(equalities(part, *sides) for part in parts)
+    return is_single_row(left) or is_single_row(right) or any(equalities(part, *sides) for part in parts)
 
 
-def _chain(join: Join) -> tuple[list[_Input], list[Expr]]:
+def _chain(join: LogicalJoin) -> tuple[list[_Input], list[Expr]]:
     """Return the inputs of a chain of joins, in the order of the query, and all their conditions."""
-    if isinstance(join.left, Join) and _is_link(join.left):
+    if isinstance(join.left, LogicalJoin) and _is_link(join.left):
         inputs, parts = _chain(join.left)
     else:
         inputs, parts = [_Input(relation=join.left, state=join.states[0], offset=join.offset)], []
     return [*inputs, _Input(relation=join.right, state=join.states[1], offset=join.offset)], [*parts, *join.on]
 
 
-def _in_order(context: Context, join: Join) -> Join:
+def _in_order(context: Context, join: LogicalJoin) -> LogicalJoin:
     (first, *waiting), parts = _chain(join)
     joined: Relation = first.relation
     state = first.state
@@ -74,9 +74,9 @@ def _in_order(context: Context, join: Join) -> Join:
         waiting.remove(chosen)
         fields = (*joined.fields, *chosen.relation.fields)
         ids = {f.id for f in fields}
-        on = tuple(part for part in parts if {f.id for f in fields_of(part)} <= ids)
+        on = tuple(part for part in parts if {f.id for f in referenced_fields(part)} <= ids)
         parts = [part for part in parts if part not in on]
-        joined = Join(
+        joined = LogicalJoin(
             left=joined,
             right=chosen.relation,
             join_type="inner",
@@ -88,5 +88,5 @@ def _in_order(context: Context, join: Join) -> Join:
             block=join.block,
         )
         state = UnnamedInput
-    assert isinstance(joined, Join)
+    assert isinstance(joined, LogicalJoin)
     return replace(joined, base=join.base)

@@ -14,27 +14,27 @@ from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import (
     Expr,
     Field,
-    Ref,
+    FieldRef,
     calls_user_code,
     conjunction,
-    conjuncts,
-    fields_of,
+    factored_conjuncts,
     is_deterministic,
+    referenced_fields,
     substitute,
 )
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
-    Expand,
-    Join,
-    LookupJoin,
-    Passing,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalPassthrough,
+    LogicalScan,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    Scan,
-    Union,
-    Unnest,
-    Values,
     identity,
     map_inputs,
 )
@@ -55,29 +55,29 @@ def push_down_filters(context: Context, relation: Relation) -> Relation:
 
 def _push(relation: Relation, parts: Parts) -> Relation:
     match relation:
-        case Calc():
+        case LogicalCalc():
             return _through_calc(relation, parts)
-        case Join():
+        case LogicalJoin():
             return _through_join(relation, parts)
-        case LookupJoin():
+        case LogicalLookupJoin():
             return _through_lookup(relation, parts)
-        case Correlate() | Unnest():
+        case LogicalCorrelate() | LogicalUnnest():
             # Only the relation above has the results of a call. A row that is filtered below needs no call.
             below, above = _split(parts, _only_of(relation.input.fields))
-        case Aggregate():
+        case LogicalAggregate():
             below, above = _split(parts, _only_of(relation.keys))
-        case Expand():
+        case LogicalExpand():
             values = {i.field.id: i.expr for i in relation.common}
             below, above = _split(parts, _only_of((*(i.field for i in relation.common), *relation.passed)))
             below = tuple(substitute(p, values) for p in below)
-        case Union():
+        case LogicalUnion():
             return _through_union(relation, parts)
-        case Passing():
+        case LogicalPassthrough():
             taken = relation.offered(parts)
             if taken is not None:
                 return _push(*taken)
             below, above = _split(parts, relation.lets_through)
-        case Scan() | Values():
+        case LogicalScan() | LogicalValues():
             below, above = (), parts
         case _:
             assert_never(relation)
@@ -96,14 +96,14 @@ def _split(parts: Parts, fits: Fits, *, everywhere: bool = False) -> tuple[Parts
     A condition with a call of user code stays where the query has it, unless ``everywhere`` is set.
     """
     movable = (p for p in parts if is_deterministic(p) and (everywhere or not calls_user_code(p)))
-    chosen = tuple(p for p in movable if fits({f.id for f in fields_of(p)}))
+    chosen = tuple(p for p in movable if fits({f.id for f in referenced_fields(p)}))
     return chosen, tuple(p for p in parts if p not in chosen)
 
 
 def _filtered(relation: Relation, parts: Parts) -> Relation:
     if not parts:
         return relation
-    return Calc(
+    return LogicalCalc(
         input=relation,
         filter=conjunction(parts),
         items=identity(relation.fields),
@@ -112,18 +112,18 @@ def _filtered(relation: Relation, parts: Parts) -> Relation:
     )
 
 
-def _through_calc(calc: Calc, parts: Parts) -> Relation:
+def _through_calc(calc: LogicalCalc, parts: Parts) -> Relation:
     values = {i.field.id: i.expr for i in calc.items}
     movable = {i.field.id for i in calc.items if is_deterministic(i.expr)}
     below, above = _split(parts, lambda ids: ids <= movable)
-    own_parts = conjuncts(calc.filter)
+    own_parts = factored_conjuncts(calc.filter)
     fixed = tuple(p for p in own_parts if not is_deterministic(p))
     moved = (*(p for p in own_parts if p not in fixed), *(substitute(p, values) for p in below))
     pushed = replace(calc, input=_push(calc.input, moved), filter=conjunction(fixed))
     return _filtered(pushed, above)
 
 
-def _through_join(join: Join, parts: Parts) -> Relation:
+def _through_join(join: LogicalJoin, parts: Parts) -> Relation:
     left = {f.id for f in join.left.fields}
     right = {f.id for f in join.right.fields}
     above_to, on_to = _FROM_ABOVE[join.join_type], _FROM_ON[join.join_type]
@@ -152,17 +152,17 @@ def _through_join(join: Join, parts: Parts) -> Relation:
     return _filtered(pushed, remaining)
 
 
-def _through_union(union: Union, parts: Parts) -> Relation:
+def _through_union(union: LogicalUnion, parts: Parts) -> Relation:
     below, above = _split(parts, bool)
 
     def moved(branch: Relation) -> Relation:
-        values: dict[int, Expr] = {f.id: Ref(field=g) for f, g in zip(union.fields, branch.fields, strict=True)}
+        values: dict[int, Expr] = {f.id: FieldRef(field=g) for f, g in zip(union.fields, branch.fields, strict=True)}
         return _push(branch, tuple(substitute(p, values) for p in below))
 
     return _filtered(map_inputs(union, moved), above)
 
 
-def _through_lookup(lookup: LookupJoin, parts: Parts) -> Relation:
+def _through_lookup(lookup: LogicalLookupJoin, parts: Parts) -> Relation:
     """Move conditions on the input below the lookup.
 
     Conditions on the table join the condition of an inner lookup.

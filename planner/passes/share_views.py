@@ -11,13 +11,13 @@ from dataclasses import replace
 from hintplan.planner.context import Context
 from hintplan.planner.passes.push_down_filters import push_down_filters
 from hintplan.planner.relations import (
-    Aggregate,
-    Cached,
-    Correlate,
-    Join,
-    LookupJoin,
+    LogicalAggregate,
+    LogicalCache,
+    LogicalCorrelate,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalRowNumber,
     Relation,
-    RowNumber,
     inputs_of,
     map_inputs,
 )
@@ -26,7 +26,7 @@ from hintplan.planner.relations import (
 def share_views(context: Context, relation: Relation) -> Relation:
     """Keep the shared views that are worth it, and inline the others."""
     relation = map_inputs(relation, lambda each: share_views(context, each))
-    if not isinstance(relation, Cached) or relation.noted is None:
+    if not isinstance(relation, LogicalCache) or relation.noted is None:
         return relation
     below = push_down_filters(context, relation.input)
     return replace(relation, input=below) if _is_worth_it(below) else relation.input
@@ -35,7 +35,10 @@ def share_views(context: Context, relation: Relation) -> Relation:
 def _is_worth_it(relation: Relation) -> bool:
     below = [relation]
     for operator in below:
-        if isinstance(operator, RowNumber) and operator.last is None and operator.end is None:
+        if isinstance(operator, LogicalRowNumber) and operator.last is None and operator.end is None:
             return False
         below += inputs_of(operator)
-    return any(isinstance(operator, Join | Aggregate | RowNumber | LookupJoin | Correlate) for operator in below)
+    return any(
+        isinstance(operator, LogicalJoin | LogicalAggregate | LogicalRowNumber | LogicalLookupJoin | LogicalCorrelate)
+        for operator in below
+    )

@@ -18,29 +18,29 @@ from hintplan.planner.expressions.typed import (
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
     calls_user_code,
     conjunction,
-    conjuncts,
+    factored_conjuncts,
     is_drawn,
     is_user_call,
     walk,
 )
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
-    Expand,
     Item,
-    Join,
-    LookupJoin,
-    Passing,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalPassthrough,
+    LogicalScan,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    Scan,
-    Union,
-    Unnest,
-    Values,
     identity,
     map_inputs,
 )
@@ -50,9 +50,9 @@ def split_calls(context: Context, relation: Relation) -> Relation:
     """Replace all calls in ``relation`` by operators. The output remains the same."""
     relation_above = map_inputs(relation, lambda below: split_calls(context, below))
     match relation_above:
-        case Join():
+        case LogicalJoin():
             _refuse(context, relation_above.offset, "join", relation_above.condition)
-        case LookupJoin():
+        case LogicalLookupJoin():
             _refuse(
                 context,
                 relation_above.offset,
@@ -61,16 +61,23 @@ def split_calls(context: Context, relation: Relation) -> Relation:
                 relation_above.filter,
                 relation_above.condition,
             )
-        case Correlate():
+        case LogicalCorrelate():
             calls = _Calls(context, relation_above.input, relation_above.block)
             arguments = calls.arguments(relation_above.arguments)
             return replace(relation_above, input=calls.relation, arguments=arguments)
-        case Unnest():
+        case LogicalUnnest():
             calls = _Calls(context, relation_above.input, relation_above.block)
             return replace(relation_above, collection=calls.column(relation_above.collection), input=calls.relation)
-        case Calc():
+        case LogicalCalc():
             return _calc(context, relation_above)
-        case Scan() | Values() | Union() | Aggregate() | Expand() | Passing():
+        case (
+            LogicalScan()
+            | LogicalValues()
+            | LogicalUnion()
+            | LogicalAggregate()
+            | LogicalExpand()
+            | LogicalPassthrough()
+        ):
             pass  # these have columns, and no expressions
         case _:
             assert_never(relation_above)
@@ -89,8 +96,8 @@ def _refuse(context: Context, offset: int, what: str, *conditions: Expr | None) 
         )
 
 
-def _calc(context: Context, calc: Calc) -> Relation:
-    parts = conjuncts(calc.filter)
+def _calc(context: Context, calc: LogicalCalc) -> Relation:
+    parts = factored_conjuncts(calc.filter)
     waiting = [p for p in parts if calls_user_code(p)]
     if not waiting and not any(calls_user_code(i.expr) for i in calc.items):
         return calc
@@ -126,30 +133,30 @@ class _Calls:
             return call
         if call not in self.known:
             self._call(call)
-        return Ref(field=self.known[call], offset=expression.offset)
+        return FieldRef(field=self.known[call], offset=expression.offset)
 
     def arguments(self, expressions: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return fields and literals for ``expressions``. Relations below compute their calls and other expressions."""
         extracted = [self.extracted(e) for e in expressions]
         computed: dict[Expr, Field] = {}
         for e in extracted:
-            if not isinstance(e, Ref | Literal) and e not in computed:
+            if not isinstance(e, FieldRef | Literal) and e not in computed:
                 computed[e] = self.context.field("", e.type)
         if computed:
             self._calc(None, tuple(Item(field=f, expr=e) for e, f in computed.items()))
-        return tuple(Ref(field=computed[e]) if e in computed else e for e in extracted)
+        return tuple(FieldRef(field=computed[e]) if e in computed else e for e in extracted)
 
-    def column(self, expression: Expr) -> Ref:
+    def column(self, expression: Expr) -> FieldRef:
         """Return a field for ``expression``."""
         (argument,) = self.arguments((expression,))
-        if isinstance(argument, Ref):
+        if isinstance(argument, FieldRef):
             return argument
         field = self.context.field("", argument.type)
         self._calc(None, (Item(field=field, expr=argument),))
-        return Ref(field=field)
+        return FieldRef(field=field)
 
     def _calc(self, condition: Expr | None, computed: tuple[Item, ...]) -> None:
-        self.relation = Calc(
+        self.relation = LogicalCalc(
             input=self.relation,
             filter=condition,
             items=(*identity(self.relation.fields), *computed),
@@ -157,22 +164,22 @@ class _Calls:
             block=self.block,
         )
 
-    def _call(self, found: Call) -> None:
-        name = found.function.removeprefix(USER)
-        arguments = self.arguments(found.args)
+    def _call(self, function_call: Call) -> None:
+        name = function_call.function.removeprefix(USER)
+        arguments = self.arguments(function_call.args)
         entry = self.context.catalog.function(name)
-        returned = self.context.field(entry.function.output[0].name, found.type)
-        result = self.context.field("", found.type)
-        self.relation = Correlate(
+        returned = self.context.field(entry.function.output[0].name, function_call.type)
+        result = self.context.field("", function_call.type)
+        self.relation = LogicalCorrelate(
             input=self.relation,
             function=name,
             kind=entry.function.kind,
             join_type="inner",
             arguments=arguments,
             returned=(returned,),
-            items=(*identity(self.relation.fields), Item(field=result, expr=Ref(field=returned))),
-            offset=found.offset,
+            items=(*identity(self.relation.fields), Item(field=result, expr=FieldRef(field=returned))),
+            offset=function_call.offset,
             base=self.relation.base,
             block=self.block,
         )
-        self.known[found] = result
+        self.known[function_call] = result

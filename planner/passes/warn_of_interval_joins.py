@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Call, Expr, Field, Literal, Ref
+from hintplan.planner.expressions.typed import Call, Expr, Field, FieldRef, Literal
 from hintplan.planner.properties.time_attributes import is_row_time
-from hintplan.planner.relations import Join, Relation, inputs_of
+from hintplan.planner.relations import LogicalJoin, Relation, inputs_of
 from hintplan.plans.declarations.durations import format_duration
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL
 
@@ -32,13 +32,13 @@ def warn_of_interval_joins(context: Context, relation: Relation) -> Relation:
 
 
 def _visit(context: Context, relation: Relation) -> None:
-    if isinstance(relation, Join) and relation.join_type in ("inner", "left", "right", "full"):
+    if isinstance(relation, LogicalJoin) and relation.join_type in ("inner", "left", "right", "full"):
         _check(context, relation)
     for below in inputs_of(relation):
         _visit(context, below)
 
 
-def _check(context: Context, join: Join) -> None:
+def _check(context: Context, join: LogicalJoin) -> None:
     lower: dict[tuple[int, int], int] = {}
     upper: dict[tuple[int, int], int] = {}
     times: dict[tuple[int, int], tuple[Field, Field]] = {}
@@ -61,7 +61,7 @@ def _check(context: Context, join: Join) -> None:
         return
 
 
-def _warn(context: Context, join: Join, times: tuple[Field, Field], bound: int) -> None:
+def _warn(context: Context, join: LogicalJoin, times: tuple[Field, Field], bound: int) -> None:
     if all(state.hint is not None for state in join.states):
         return
     config = context.config.get(STATE_TTL, DEFAULT_STATE_TTL)
@@ -96,7 +96,7 @@ def _comparisons(condition: Expr) -> Iterator[tuple[str, Point, Point]]:
 
 
 def _point(expression: Expr) -> Point | None:
-    if isinstance(expression, Ref):
+    if isinstance(expression, FieldRef):
         return expression.field, 0
     if not isinstance(expression, Call):
         return None

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from hintplan.planner.relations import Relation, Scan, Values, inputs_of
-from hintplan.planner.syntax.source import Report
+from hintplan.planner.relations import LogicalScan, LogicalValues, Relation, inputs_of
+from hintplan.planner.syntax.source import Diagnostics
 from hintplan.plans.analysis.repeated import times_computed
 from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.model.config import SHARED_VIEWS
@@ -33,13 +33,13 @@ class Asked:
 
 def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
     """Return the views and CTEs through which the first table below ``relation`` is read."""
-    while not isinstance(relation, Scan | Values):
+    while not isinstance(relation, LogicalScan | LogicalValues):
         relation = inputs_of(relation)[0]
-    return relation.readings if isinstance(relation, Scan) else ()
+    return relation.readings if isinstance(relation, LogicalScan) else ()
 
 
 def warn_of_repeated_reads(
-    report: Report, asked: Mapping[int, Sequence[Asked]], plan: Plan, sharable: Container[str]
+    report: Diagnostics, asked: Mapping[int, Sequence[Asked]], plan: Plan, sharable: Container[str]
 ) -> None:
     """Report each lookup and call that ``plan`` makes for several readers. The keys of ``asked`` are offsets.
 
@@ -75,7 +75,7 @@ def _second(first: Asked, other: Asked) -> tuple[str, int] | None:
 
 
 def _tell(
-    report: Report,
+    report: Diagnostics,
     asked: Asked,
     reading: tuple[str, int],
     offset: int,

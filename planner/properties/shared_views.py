@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hintplan.planner.syntax.source import Report
+from hintplan.planner.syntax.source import Diagnostics
 from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc
 
 
-def note_dear_views(report: Report, views: Mapping[str, str], places: Mapping[str, int], plan: Plan) -> None:
+def note_dear_views(report: Diagnostics, views: Mapping[str, str], places: Mapping[str, int], plan: Plan) -> None:
     """Note each of ``views`` whose readers all filter its rows.
 
     If the view were not shared, each reader's filter would move below the state. ``views`` is by operator. ``places``

@@ -6,20 +6,20 @@ from typing import assert_never
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions import scalars
-from hintplan.planner.expressions.typed import Field, Ref
+from hintplan.planner.expressions.typed import Field, FieldRef
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
-    Expand,
-    Join,
-    LookupJoin,
-    Passing,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalPassthrough,
+    LogicalScan,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    Scan,
-    Union,
-    Unnest,
-    Values,
     inputs_of,
 )
 from hintplan.planner.syntax.source import Source
@@ -28,18 +28,20 @@ from hintplan.planner.syntax.source import Source
 def is_processing_time(relation: Relation, field: int) -> bool:
     """Return True if the field is the processing time of its row, whatever its origin."""
     match relation:
-        case Calc() | Join() | LookupJoin() | Correlate() | Unnest():
+        case LogicalCalc() | LogicalJoin() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
             expression = next((i.expr for i in relation.items if i.field.id == field), None)
-            if not isinstance(expression, Ref):
-                return expression is not None and expression == scalars.translate(Source(text=""), "PROCTIME", (), 0)
+            if not isinstance(expression, FieldRef):
+                return expression is not None and expression == scalars.compile_function_call(
+                    Source(text=""), "PROCTIME", (), 0
+                )
             below = (r for r in inputs_of(relation) if expression.field in r.fields)
             return any(is_processing_time(r, expression.field.id) for r in below)
-        case Union():
+        case LogicalUnion():
             position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
             return position is not None and all(is_processing_time(r, r.fields[position].id) for r in relation.inputs)
-        case Passing():
+        case LogicalPassthrough():
             return is_processing_time(relation.input, field)
-        case Scan() | Values() | Aggregate() | Expand():
+        case LogicalScan() | LogicalValues() | LogicalAggregate() | LogicalExpand():
             return False
         case _:
             assert_never(relation)
@@ -50,24 +52,26 @@ def is_row_time(context: Context, relation: Relation, field: Field) -> bool:
     if all(f.id != field.id for f in relation.fields):
         return False
     match relation:
-        case Scan():
+        case LogicalScan():
             return _has_watermark(context, relation, field)
-        case Calc():
+        case LogicalCalc():
             expression = next(i.expr for i in relation.items if i.field.id == field.id)
-            if isinstance(expression, Ref):
+            if isinstance(expression, FieldRef):
                 return is_row_time(context, relation.input, expression.field)
-            if not isinstance(relation.input, Scan):
+            if not isinstance(relation.input, LogicalScan):
                 return False
             computed = {c.name for c in context.table(relation.input.table).computed}
             return field.name in computed and _has_watermark(context, relation.input, field)
-        case Join():
+        case LogicalJoin():
             expression = next(i.expr for i in relation.items if i.field.id == field.id)
             sides = (relation.left, relation.right)
-            return isinstance(expression, Ref) and any(is_row_time(context, side, expression.field) for side in sides)
+            return isinstance(expression, FieldRef) and any(
+                is_row_time(context, side, expression.field) for side in sides
+            )
         case _:
             return any(is_row_time(context, below, field) for below in inputs_of(relation))
 
 
-def _has_watermark(context: Context, scan: Scan, field: Field) -> bool:
+def _has_watermark(context: Context, scan: LogicalScan, field: Field) -> bool:
     watermark = context.table(scan.table).table.watermark
     return watermark is not None and watermark.column == field.name

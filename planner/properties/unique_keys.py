@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from hintplan.planner.expressions.typed import Expr, Literal, Ref
+from hintplan.planner.expressions.typed import Expr, FieldRef, Literal
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
-    Expand,
     Item,
-    Join,
-    LookupJoin,
-    Passing,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalPassthrough,
+    LogicalScan,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    Scan,
-    Union,
-    Unnest,
-    Values,
     inputs_of,
 )
 from hintplan.plans.declarations.tables import Table
@@ -35,36 +35,36 @@ _NONE: Keys = frozenset()
 def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
     """Return the known unique keys of ``relation``. The empty key means at most one row."""
     match relation:
-        case Scan():
+        case LogicalScan():
             return _of_scan(relation, tables)
-        case Values():
+        case LogicalValues():
             return _of_values(relation)
-        case Calc():
+        case LogicalCalc():
             return _shown(unique_keys(relation.input, tables), relation.items)
-        case Join():
+        case LogicalJoin():
             return _of_join(relation, tables)
-        case LookupJoin():
+        case LogicalLookupJoin():
             return _of_lookup(relation, tables)
-        case Correlate():
+        case LogicalCorrelate():
             # A table function may return several rows for one input row.
             return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
-        case Aggregate():
+        case LogicalAggregate():
             return frozenset({frozenset(f.id for f in relation.keys)})
-        case Passing():
+        case LogicalPassthrough():
             return relation.unique_keys or unique_keys(relation.input, tables)
-        case Unnest() | Expand() | Union():
+        case LogicalUnnest() | LogicalExpand() | LogicalUnion():
             return _NONE
         case _:
             assert_never(relation)
 
 
-def _of_scan(scan: Scan, tables: Mapping[str, Table]) -> Keys:
+def _of_scan(scan: LogicalScan, tables: Mapping[str, Table]) -> Keys:
     key = tables[scan.table].primary_key
     ids = {f.name: f.id for f in scan.fields}
     return frozenset({frozenset(ids[k] for k in key)}) if key and set(key) <= set(ids) else _NONE
 
 
-def _of_values(values: Values) -> Keys:
+def _of_values(values: LogicalValues) -> Keys:
     if len(values.rows) == 1:
         return frozenset({frozenset[int]()})
     if not values.rows:  # a placeholder for another relation
@@ -79,7 +79,7 @@ def _all_different(values: tuple[Expr, ...]) -> bool:
     return len(texts - {None}) == len(values) and len({v.type.is_text for v in values}) == 1
 
 
-def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
+def _of_join(join: LogicalJoin, tables: Mapping[str, Table]) -> Keys:
     left = unique_keys(join.left, tables)
     if join.join_type in ("semi", "anti"):
         return left
@@ -96,7 +96,7 @@ def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
     return _shown(keys, join.items)
 
 
-def _of_lookup(lookup: LookupJoin, tables: Mapping[str, Table]) -> Keys:
+def _of_lookup(lookup: LogicalLookupJoin, tables: Mapping[str, Table]) -> Keys:
     left = unique_keys(lookup.input, tables)
     primary = tables[lookup.table].primary_key
     if not primary:
@@ -113,7 +113,7 @@ def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
     """Return the keys that ``items`` pass through, under their output fields."""
     shown: dict[int, int] = {}
     for item in items:
-        if isinstance(item.expr, Ref):
+        if isinstance(item.expr, FieldRef):
             shown.setdefault(item.expr.field.id, item.field.id)
     return frozenset(frozenset(shown[i] for i in key) for key in keys if key <= set(shown))
 
@@ -121,17 +121,24 @@ def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
 def is_insert_only(relation: Relation) -> bool:
     """Return True if the relation is append-only."""
     match relation:
-        case Scan():
+        case LogicalScan():
             itself = not relation.changelog
-        case Values():
+        case LogicalValues():
             itself = True
-        case Join():
+        case LogicalJoin():
             itself = relation.join_type in ("inner", "semi")
-        case Aggregate():
+        case LogicalAggregate():
             itself = not relation.calls
-        case Passing():
+        case LogicalPassthrough():
             itself = not relation.takes_back
-        case Calc() | LookupJoin() | Correlate() | Unnest() | Expand() | Union():
+        case (
+            LogicalCalc()
+            | LogicalLookupJoin()
+            | LogicalCorrelate()
+            | LogicalUnnest()
+            | LogicalExpand()
+            | LogicalUnion()
+        ):
             itself = True
         case _:
             assert_never(relation)

@@ -32,7 +32,7 @@ from hintplan.plans.text.counts import count
 _ADVICE = "write the values without SELECT, or read from a table"
 
 
-def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
+def parse_simplified_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
     """Parse a query, and replace every sub-query in its expressions that reads no table.
 
     Works like :func:`hintplan.planner.syntax.dialect.parse_query`. Raises SqlError for a sub-query that cannot be

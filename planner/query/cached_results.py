@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from hintplan.planner.context import Context
 from hintplan.planner.hints.cached import CACHED, CachedHint
-from hintplan.planner.relations import Cached, Relation
+from hintplan.planner.relations import LogicalCache, Relation
 from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.settings.cached import CACHED as CACHED_GROUP
 from hintplan.plans.settings.cached import ENABLED
@@ -43,9 +43,11 @@ def cached_table(context: Context, name: str, relation: Relation) -> Relation:
     on the finished plan then decides whether to cache its operator.
     """
     statement = context.catalog.cached.get(name)
-    if statement is not None and (statement.settings[ENABLED] or by_config(context) or isinstance(relation, Cached)):
+    if statement is not None and (
+        statement.settings[ENABLED] or by_config(context) or isinstance(relation, LogicalCache)
+    ):
         return _kept(relation, (name,), "statement", statement.settings, statement.places)
-    if statement is None and name in context.shared_views and not isinstance(relation, Cached):
+    if statement is None and name in context.shared_views and not isinstance(relation, LogicalCache):
         if context.batch:
             return _kept(relation, (name,), "statement", {}, {})
         return _shared(context, name, relation)
@@ -61,7 +63,9 @@ def _shared(context: Context, name: str, relation: Relation) -> Relation:
     """Make ``relation``, the view ``name``, one operator for all readers, unless a pass finds it cheap to recompute."""
     reads = context.view_reads.setdefault(name, set())
     input_, columns = replace(relation, base=(name,)), context.shared_views[name]
-    return Cached(input=input_, asked={}, places={}, columns=columns, noted=reads, base=(name,), block=relation.block)
+    return LogicalCache(
+        input=input_, asked={}, places={}, columns=columns, noted=reads, base=(name,), block=relation.block
+    )
 
 
 def cached_block(context: Context, relation: Relation, select: int) -> Relation:
@@ -81,10 +85,10 @@ def _kept(
     relation: Relation, base: tuple[str, ...], layer: str, said: Mapping[str, Value], at: Mapping[str, int]
 ) -> Relation:
     places = {(layer, name): offset for name, offset in at.items()}
-    if isinstance(relation, Cached):
+    if isinstance(relation, LogicalCache):
         return replace(relation, asked={**relation.asked, layer: said}, places={**relation.places, **places})
     asked = {layer: said} if said else {}
-    return Cached(input=replace(relation, base=base), asked=asked, places=places, base=base, block=relation.block)
+    return LogicalCache(input=replace(relation, base=base), asked=asked, places=places, base=base, block=relation.block)
 
 
 def _overridden(context: Context, loser: CachedHint, winner: CachedHint) -> None:

@@ -2,8 +2,8 @@
 
 A block is a SELECT, a set operation, a query in parentheses with clauses of its own, or a table in FROM. Code that
 compiles a block calls :func:`read_clauses` with the names of the clauses that it reads; any other clause is an error.
-:func:`check_read` finds blocks for which no code made this call. The parts of a clause are the same in every place, so
-:func:`number_blocks` refuses a part that no code reads.
+:func:`check_clauses_read` finds blocks for which no code made this call. The parts of a clause are the same in every
+place, so :func:`number_blocks` refuses a part that no code reads.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def number_blocks(context: Context, query: exp.Expr) -> None:
             node.meta[_NUMBER] = context.blocks
 
 
-def check_read(context: Context, query: exp.Expr) -> None:
+def check_clauses_read(context: Context, query: exp.Expr) -> None:
     """Raise SqlError for a block of ``query`` that no code compiled, or whose clauses no code checked."""
     for node in query.walk():
         if not isinstance(node, _BLOCKS) or node.meta.get(_NUMBER) in context.blocks_read:

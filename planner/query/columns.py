@@ -10,8 +10,8 @@ from sqlglot import exp
 from hintplan.planner.context import Context
 from hintplan.planner.expressions import nested
 from hintplan.planner.expressions.coercion import cast
-from hintplan.planner.expressions.typed import FIELD, Call, Expr, Field, Literal, Ref, conjunction, walk
-from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.planner.expressions.typed import FIELD, Call, Expr, Field, FieldRef, Literal, conjunction, walk
+from hintplan.planner.relations import Item, LogicalCalc, Relation, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.scope import Scope, resolve_path, star
 from hintplan.planner.translation.translator import Translator, only
@@ -43,7 +43,7 @@ def _starred(context: Context, node: exp.Expr, scope: Scope) -> list[tuple[str, 
     offset = offset_of(node)
     of_input = any(names in ((i.name,), i.path[-len(names) :]) for i in scope.inputs)
     if not names or of_input or (len(names) == 1 and not scope.find(None, names[0])):
-        return [(f.name, Ref(field=f)) for f in star(context.source, scope, names[-1] if names else None, offset)]
+        return [(f.name, FieldRef(field=f)) for f in star(context.source, scope, names[-1] if names else None, offset)]
     whole = resolve_path(context.source, scope, names, offset)
     if whole.type.root != "ROW":
         message = f"'{'.'.join(names)}.*' is of a ROW, found {whole.type.as_nullable()}"
@@ -81,7 +81,7 @@ def _default_name(expression: Expr) -> str:
     """Return the name of a SELECT item without an alias: the name of its column or field, or an empty string."""
     if isinstance(expression, Call) and expression.function == FIELD and isinstance(expression.args[1], Literal):
         return expression.args[1].text or ""
-    return expression.field.name if isinstance(expression, Ref) else ""
+    return expression.field.name if isinstance(expression, FieldRef) else ""
 
 
 def column_for(context: Context, expression: Expr, computed: list[Item], *, apart: tuple[Field, ...] = ()) -> Field:
@@ -89,12 +89,12 @@ def column_for(context: Context, expression: Expr, computed: list[Item], *, apar
 
     Appends to ``computed`` if the expression is not a column, or if its column is in ``apart``.
     """
-    if isinstance(expression, Ref) and expression.field not in apart:
+    if isinstance(expression, FieldRef) and expression.field not in apart:
         return expression.field
     for item in computed:
         if item.expr == expression:
             return item.field
-    name = expression.field.name if isinstance(expression, Ref) else ""
+    name = expression.field.name if isinstance(expression, FieldRef) else ""
     computed.append(Item(field=context.field(name, expression.type), expr=expression))
     return computed[-1].field
 
@@ -116,13 +116,13 @@ def own_fields(context: Context, items: tuple[Item, ...], relation: Relation) ->
     own = {f.id for f in relation.fields}
     return tuple(
         replace(item, field=context.field(item.field.name, item.field.type))
-        if isinstance(item.expr, Ref) and item.expr.field.id not in own
+        if isinstance(item.expr, FieldRef) and item.expr.field.id not in own
         else item
         for item in items
     )
 
 
-def renamed(context: Context, relation: Relation, names: tuple[str, ...], offset: int) -> Relation:
+def rename_columns(context: Context, relation: Relation, names: tuple[str, ...], offset: int) -> Relation:
     """Rename the columns of ``relation`` to ``names``; return it unchanged if ``names`` is empty."""
     if not names:
         return relation
@@ -131,19 +131,19 @@ def renamed(context: Context, relation: Relation, names: tuple[str, ...], offset
             f"{len(names)} column names for {len(relation.fields)} columns", offset, "name each column once"
         )
     items = tuple(
-        Item(field=context.field_for(Ref(field=f), n), expr=Ref(field=f))
+        Item(field=context.field_for(FieldRef(field=f), n), expr=FieldRef(field=f))
         for n, f in zip(names, relation.fields, strict=True)
     )
-    return Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
+    return LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
 
 
-def aligned(context: Context, relation: Relation, fields: tuple[Field, ...]) -> Relation:
+def align_columns(context: Context, relation: Relation, fields: tuple[Field, ...]) -> Relation:
     """Convert the columns of ``relation``, by position, to new fields with the names and types of ``fields``."""
     items = tuple(
-        Item(field=context.field(wanted.name, wanted.type), expr=cast(Ref(field=f), wanted.type, 0))
+        Item(field=context.field(wanted.name, wanted.type), expr=cast(FieldRef(field=f), wanted.type, 0))
         for f, wanted in zip(relation.fields, fields, strict=True)
     )
-    return Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
+    return LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
 
 
 def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relation:
@@ -151,7 +151,9 @@ def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relatio
     condition = conjunction(parts)
     if condition is None:
         return relation
-    return Calc(input=relation, filter=condition, items=identity(relation.fields), base=relation.base, block=block)
+    return LogicalCalc(
+        input=relation, filter=condition, items=identity(relation.fields), base=relation.base, block=block
+    )
 
 
 def check_own(context: Context, expression: Expr, own: Collection[int], called: str) -> None:
@@ -161,7 +163,7 @@ def check_own(context: Context, expression: Expr, own: Collection[int], called: 
     """
     around = "earlier tables" if "LATERAL" in called else "the block around it"
     for e in walk(expression):
-        if isinstance(e, Ref) and e.field.id not in own:
+        if isinstance(e, FieldRef) and e.field.id not in own:
             message = f"{called} can refer to {around} only in its WHERE"
             raise context.source.error(message, e.offset, "compute with the value in the query around it")
 

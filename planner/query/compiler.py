@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Cte, Environment
+from hintplan.planner.context import Context, Cte, QueryEnvironment
 from hintplan.planner.expressions.typed import UNKNOWN, Expr
 from hintplan.planner.query.domains import Domain
-from hintplan.planner.query.subquery_values import Value
+from hintplan.planner.query.subquery_values import SubqueryValue
 from hintplan.planner.relations import Item, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.scope import Input, Scope
@@ -57,7 +57,7 @@ class Around:
 
 
 CompileQuery = Callable[["QueryCompiler", exp.Expr], Relation]
-CompileValue = Callable[["QueryCompiler", Translator, exp.Expr], Value]
+CompileValue = Callable[["QueryCompiler", Translator, exp.Expr], SubqueryValue]
 CompileLateral = Callable[["QueryCompiler", exp.Lateral, Scope, str], Lateral]
 
 
@@ -70,7 +70,7 @@ class QueryCompiler:
     """
 
     context: Context
-    environment: Environment
+    environment: QueryEnvironment
     compile_query: CompileQuery
     compile_value: CompileValue
     compile_lateral: CompileLateral
@@ -82,7 +82,7 @@ class QueryCompiler:
         """Return the name of the block."""
         return self.environment.block
 
-    def within(self, environment: Environment) -> QueryCompiler:
+    def within(self, environment: QueryEnvironment) -> QueryCompiler:
         """Return a compiler for queries in another environment."""
         return replace(self, environment=environment)
 
@@ -98,7 +98,7 @@ class QueryCompiler:
         around = Around(ctes=self.environment.ctes, outer=self.outer)
         return replace(self, outer=outer, around=(around, *self.around))
 
-    def of_declared(self, environment: Environment, cte: Cte | None = None) -> QueryCompiler:
+    def of_declared(self, environment: QueryEnvironment, cte: Cte | None = None) -> QueryCompiler:
         """Return a compiler for the query of a view or of ``cte``.
 
         The query can refer to the names that are visible to the block that declares the view or CTE.
@@ -115,16 +115,16 @@ class QueryCompiler:
         """
         return self.compile_lateral(self, node, outer, called)
 
-    def values(self, translator: Translator, nodes: Iterable[exp.Expr]) -> dict[int, Value]:
+    def values(self, translator: Translator, nodes: Iterable[exp.Expr]) -> dict[int, SubqueryValue]:
         """Return the values of the sub-queries ``nodes`` by offset; ``translator`` belongs to their clause.
 
         The left side of IN may itself contain the value of an earlier sub-query.
         """
-        values: dict[int, Value] = {}
+        values: dict[int, SubqueryValue] = {}
         for node in nodes:
             worth = {place: value.worth for place, value in values.items()}
             place = offset_of(_placed(node))
-            values[place] = Value(relation=None, on=(), worth=UNKNOWN, offset=place)
+            values[place] = SubqueryValue(relation=None, on=(), worth=UNKNOWN, offset=place)
             with self.context.source.problems.going_on():
                 values[place] = self.compile_value(self, replace(translator, values=worth), node)
         return values

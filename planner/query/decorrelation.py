@@ -17,42 +17,42 @@ from dataclasses import dataclass, field, replace
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.operands import not_distinct
+from hintplan.planner.expressions.operands import is_not_distinct
 from hintplan.planner.expressions.typed import (
     BOOLEAN,
     Call,
     Expr,
     Field,
-    Ref,
+    FieldRef,
     call,
     conjunction,
-    conjuncts,
-    fields_of,
+    factored_conjuncts,
     literal,
-    rewrite,
+    referenced_fields,
+    replace_outermost,
 )
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.properties.unique_keys import unique_keys
 from hintplan.planner.query.domains import Domain, outer_values
 from hintplan.planner.query.taken_back import check_retracts
 from hintplan.planner.relations import (
-    Aggregate,
-    Cached,
-    Calc,
-    Correlate,
-    Expand,
     Item,
-    Join,
-    LookupJoin,
-    Over,
+    LogicalAggregate,
+    LogicalCache,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalOver,
+    LogicalRowNumber,
+    LogicalScan,
+    LogicalSort,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    RowNumber,
-    Scan,
-    Sort,
-    Union,
     UnnamedInput,
-    Unnest,
-    Values,
     identity,
     inputs_of,
     map_inputs,
@@ -86,7 +86,7 @@ class Decorrelated:
     @property
     def keys(self) -> tuple[Field, ...]:
         """Return the columns of the query that are compared with the outer block."""
-        own = tuple(inner.field for inner, _, _ in self.equalities if isinstance(inner, Ref))
+        own = tuple(inner.field for inner, _, _ in self.equalities if isinstance(inner, FieldRef))
         return own if self.domain is None else (*own, *self.domain.fields)
 
 
@@ -113,7 +113,7 @@ class _Query:
     offset: int
     own: frozenset[int]
     values: dict[Expr, Field] = field(default_factory=dict)
-    places: list[tuple[Values, tuple[Expr, ...]]] = field(default_factory=list)
+    places: list[tuple[LogicalValues, tuple[Expr, ...]]] = field(default_factory=list)
 
     def outer(self, expressions: Iterable[Expr]) -> list[Expr]:
         """Return the values of the outer block that ``expressions`` read, each once."""
@@ -137,13 +137,17 @@ def decorrelated(context: Context, relation: Relation, block: str, offset: int, 
     """
     own = _produced(relation)
     query = _Query(context=context, block=block, offset=offset, own=own)
-    if group and isinstance(relation, Aggregate):
+    if group and isinstance(relation, LogicalAggregate):
         below, held = _for_each(query, relation.input)
         result: Relation = _grouped(relation, below, held)
     else:
         result, held = _for_each(query, relation)
     equalities = tuple(
-        (Ref(field=column.field), outer, compared("=", (Ref(field=column.field), outer), outer.offset or offset))
+        (
+            FieldRef(field=column.field),
+            outer,
+            compared("=", (FieldRef(field=column.field), outer), outer.offset or offset),
+        )
         for outer, column in held.items()
         if column.bound
     )
@@ -151,7 +155,7 @@ def decorrelated(context: Context, relation: Relation, block: str, offset: int, 
         return Decorrelated(relation=result, equalities=equalities, domain=None)
     if not context.batch:
         _check_taken_back(context, result)
-    place = Values(fields=tuple(query.values.values()), rows=(), base=(), block=block)
+    place = LogicalValues(fields=tuple(query.values.values()), rows=(), base=(), block=block)
     domain = Domain(
         items=tuple(Item(field=f, expr=e) for e, f in query.values.items()),
         shown=tuple(Item(field=column.field, expr=e) for e, column in held.items() if not column.bound),
@@ -169,7 +173,7 @@ def _check_taken_back(context: Context, relation: Relation) -> None:
     The rows of a value are retracted when the outer block loses the value.
     """
     for node in _all(relation):
-        if isinstance(node, Aggregate):
+        if isinstance(node, LogicalAggregate):
             for item in node.calls:
                 check_retracts(context, item.function, node.offset)
 
@@ -177,8 +181,10 @@ def _check_taken_back(context: Context, relation: Relation) -> None:
 def _produced(relation: Relation) -> frozenset[int]:
     return (
         frozenset(f.id for each in _all(relation) for f in each.fields)
-        | frozenset(f.id for each in _all(relation) if isinstance(each, LookupJoin) for f in each.fetched)
-        | frozenset(f.id for each in _all(relation) if isinstance(each, Correlate | Unnest) for f in each.returned)
+        | frozenset(f.id for each in _all(relation) if isinstance(each, LogicalLookupJoin) for f in each.fetched)
+        | frozenset(
+            f.id for each in _all(relation) if isinstance(each, LogicalCorrelate | LogicalUnnest) for f in each.returned
+        )
     )
 
 
@@ -194,18 +200,18 @@ def _all_read(relation: Relation) -> Iterator[Field]:
 
 def _read(relation: Relation) -> Iterator[Field]:
     """Return the fields that expressions of ``relation`` itself name."""
-    return (f for e in _expressions(relation) for f in fields_of(e))
+    return (f for e in _expressions(relation) for f in referenced_fields(e))
 
 
 def _expressions(relation: Relation) -> tuple[Expr, ...]:
     match relation:
-        case Calc():
-            return (*conjuncts(relation.filter), *(i.expr for i in relation.items))
-        case Join() | LookupJoin():
+        case LogicalCalc():
+            return (*factored_conjuncts(relation.filter), *(i.expr for i in relation.items))
+        case LogicalJoin() | LogicalLookupJoin():
             return relation.on
-        case Correlate():
+        case LogicalCorrelate():
             return relation.arguments
-        case Unnest():
+        case LogicalUnnest():
             return (relation.collection,)
         case _:  # other relations read only columns of their inputs
             return ()
@@ -216,29 +222,29 @@ def _for_each(query: _Query, relation: Relation) -> tuple[Relation, _Held]:
     if not query.is_correlated(relation):
         return relation, {}
     match relation:
-        case Calc():
+        case LogicalCalc():
             below, held = _for_each(query, relation.input)
             return _calc(query, relation, below, held)
-        case Join():
+        case LogicalJoin():
             return _join(query, relation)
-        case Aggregate():
+        case LogicalAggregate():
             return _aggregate(query, relation)
-        case Union():
+        case LogicalUnion():
             return _union(query, relation)
-        case Sort():
+        case LogicalSort():
             return _first(query, relation)
-        case RowNumber() | Over():
+        case LogicalRowNumber() | LogicalOver():
             below, held = _for_each(query, relation.input)
             return replace(relation, input=below, partition=(*_fields(held), *relation.partition)), held
-        case Expand():
+        case LogicalExpand():
             below, held = _for_each(query, relation.input)
             return replace(relation, input=below, passed=(*_fields(held), *relation.passed)), held
-        case LookupJoin() | Correlate() | Unnest():
+        case LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
             return _called(query, relation)
-        case Cached():
+        case LogicalCache():
             message = "a cached result cannot refer to the block around its sub-query"
             raise query.context.source.error(message, query.offset, "remove the hint, or join the tables")
-        case Scan() | Values():
+        case LogicalScan() | LogicalValues():
             return relation, {}
 
 
@@ -247,16 +253,16 @@ def _fields(held: _Held) -> tuple[Field, ...]:
 
 
 def _refs(held: _Held) -> dict[Expr, Expr]:
-    return {e: Ref(field=column.field, offset=e.offset) for e, column in held.items()}
+    return {e: FieldRef(field=column.field, offset=e.offset) for e, column in held.items()}
 
 
 def _over(expression: Expr, known: Mapping[Expr, Expr]) -> Expr:
-    return rewrite(expression, known.get)
+    return replace_outermost(expression, known.get)
 
 
-def _calc(query: _Query, calc: Calc, below: Relation, held: _Held) -> tuple[Relation, _Held]:
+def _calc(query: _Query, calc: LogicalCalc, below: Relation, held: _Held) -> tuple[Relation, _Held]:
     """Put ``calc`` over ``below``; a column that its filter equates with an outer value is used as that value."""
-    context, parts = query.context, conjuncts(calc.filter)
+    context, parts = query.context, factored_conjuncts(calc.filter)
     replacements = _refs(held)
     wanted = query.outer(_expressions(calc))
     bound: dict[Expr, Expr] = {}
@@ -283,7 +289,7 @@ def _calc(query: _Query, calc: Calc, below: Relation, held: _Held) -> tuple[Rela
 
 
 def _name(expression: Expr) -> str:
-    return expression.field.name if isinstance(expression, Ref) else ""
+    return expression.field.name if isinstance(expression, FieldRef) else ""
 
 
 def _binding(query: _Query, part: Expr) -> tuple[Expr, Expr] | None:
@@ -291,7 +297,7 @@ def _binding(query: _Query, part: Expr) -> tuple[Expr, Expr] | None:
     if not isinstance(part, Call) or part.function != "=":
         return None
     for outer, inner in (part.args, part.args[::-1]):
-        sides = [{f.id in query.own for f in fields_of(e)} for e in (outer, inner)]
+        sides = [{f.id in query.own for f in referenced_fields(e)} for e in (outer, inner)]
         same_type = outer.type.as_nullable() == inner.type.as_nullable()
         if sides == [{False}, {True}] and same_type and outer.type.root not in _APPROXIMATE:
             return outer, inner
@@ -306,9 +312,9 @@ def _with_values(query: _Query, relation: Relation, held: _Held, wanted: Sequenc
     for e in missing:
         query.values.setdefault(e, query.context.field(_name(e), e.type))
     columns = {e: _Column(field=query.context.field(_name(e), e.type), bound=False) for e in missing}
-    place = Values(fields=_fields(columns), rows=(), base=(), block=query.block)
+    place = LogicalValues(fields=_fields(columns), rows=(), base=(), block=query.block)
     query.places.append((place, missing))
-    joined = Join(
+    joined = LogicalJoin(
         left=place,
         right=relation,
         join_type="inner",
@@ -322,13 +328,13 @@ def _with_values(query: _Query, relation: Relation, held: _Held, wanted: Sequenc
     return joined, {**columns, **held}
 
 
-def _source(query: _Query, place: Values, found: Values, values: tuple[Expr, ...]) -> Relation:
-    """Return the rows of ``place`` with the columns of ``found``, which hold some of its ``values``."""
-    items = tuple(Item(field=f, expr=Ref(field=query.values[e])) for f, e in zip(found.fields, values, strict=True))
-    columns = Calc(input=place, filter=None, items=items, base=(), block=query.block)
+def _source(query: _Query, place: LogicalValues, held: LogicalValues, values: tuple[Expr, ...]) -> Relation:
+    """Return the rows of ``place`` with the columns of ``held``, which hold some of its ``values``."""
+    items = tuple(Item(field=f, expr=FieldRef(field=query.values[e])) for f, e in zip(held.fields, values, strict=True))
+    columns = LogicalCalc(input=place, filter=None, items=items, base=(), block=query.block)
     if len(values) == len(query.values):
         return columns
-    return Aggregate(
+    return LogicalAggregate(
         input=columns,
         keys=columns.fields,
         calls=(),
@@ -351,15 +357,15 @@ def _same(query: _Query, left: tuple[Relation, _Held], right: tuple[Relation, _H
         other = right[1].get(e)
         if other is None:
             continue
-        pair = Ref(field=mine.field), Ref(field=other.field)
+        pair = FieldRef(field=mine.field), FieldRef(field=other.field)
         if mine.bound or other.bound:
             conditions.append(compared("=", pair, query.offset))
         else:
-            conditions.append(not_distinct(query.context.source, "a sub-query", *pair, query.offset))
+            conditions.append(is_not_distinct(query.context.source, "a sub-query", *pair, query.offset))
     return tuple(conditions)
 
 
-def _join(query: _Query, join: Join) -> tuple[Relation, _Held]:
+def _join(query: _Query, join: LogicalJoin) -> tuple[Relation, _Held]:
     left, right = (_for_each(query, side) for side in (join.left, join.right))
     kind, own = join.join_type, query.outer(join.on)
     wanted = list(dict.fromkeys((*left[1], *right[1], *own)))
@@ -388,7 +394,7 @@ def _join(query: _Query, join: Join) -> tuple[Relation, _Held]:
     if kind == "full":
         return _either(query, join, joined, left[1], right[1])
     if above:
-        calc = Calc(
+        calc = LogicalCalc(
             input=joined,
             filter=conjunction(tuple(above)),
             items=identity(join.fields),
@@ -399,25 +405,25 @@ def _join(query: _Query, join: Join) -> tuple[Relation, _Held]:
     return joined, held
 
 
-def _either(query: _Query, join: Join, joined: Relation, left: _Held, right: _Held) -> tuple[Relation, _Held]:
+def _either(query: _Query, join: LogicalJoin, joined: Relation, left: _Held, right: _Held) -> tuple[Relation, _Held]:
     """Return a FULL JOIN that takes each outer value from whichever side has a row."""
     held: _Held = {}
     items: list[Item] = []
     for e, mine in left.items():
         other = right[e]
-        values = (Ref(field=mine.field), Ref(field=other.field))
+        values = (FieldRef(field=mine.field), FieldRef(field=other.field))
         column = _Column(field=query.context.field(_name(e), mine.field.type), bound=mine.bound and other.bound)
         items.append(Item(field=column.field, expr=call("coalesce", values, mine.field.type, query.offset)))
         held[e] = column
     items += identity(join.fields)
-    return Calc(input=joined, filter=None, items=tuple(items), base=join.base, block=join.block), held
+    return LogicalCalc(input=joined, filter=None, items=tuple(items), base=join.base, block=join.block), held
 
 
-def _grouped(aggregate: Aggregate, below: Relation, held: _Held) -> Aggregate:
+def _grouped(aggregate: LogicalAggregate, below: Relation, held: _Held) -> LogicalAggregate:
     return replace(aggregate, input=below, keys=(*_fields(held), *aggregate.keys))
 
 
-def _aggregate(query: _Query, aggregate: Aggregate) -> tuple[Relation, _Held]:
+def _aggregate(query: _Query, aggregate: LogicalAggregate) -> tuple[Relation, _Held]:
     below, held = _for_each(query, aggregate.input)
     if aggregate.keys:
         return _grouped(aggregate, below, held), held
@@ -429,9 +435,9 @@ def _aggregate(query: _Query, aggregate: Aggregate) -> tuple[Relation, _Held]:
     columns = {e: _Column(field=context.field(_name(e), e.type), bound=False) for e in held}
     for e in held:
         query.values.setdefault(e, context.field(_name(e), e.type))
-    place = Values(fields=_fields(columns), rows=(), base=(), block=query.block)
+    place = LogicalValues(fields=_fields(columns), rows=(), base=(), block=query.block)
     query.places.append((place, tuple(held)))
-    joined = Join(
+    joined = LogicalJoin(
         left=place,
         right=grouped,
         join_type="left",
@@ -443,10 +449,10 @@ def _aggregate(query: _Query, aggregate: Aggregate) -> tuple[Relation, _Held]:
         block=aggregate.block,
     )
     items = tuple(
-        Item(field=old.field, expr=_or_none(new.function, Ref(field=new.field)))
+        Item(field=old.field, expr=_or_none(new.function, FieldRef(field=new.field)))
         for old, new in zip(aggregate.calls, calls, strict=True)
     )
-    result = Calc(
+    result = LogicalCalc(
         input=joined, filter=None, items=(*identity(place.fields), *items), base=aggregate.base, block=aggregate.block
     )
     return result, columns
@@ -458,7 +464,7 @@ def _or_none(function: str, value: Expr) -> Expr:
     return call("coalesce", (value, literal(0, value.type)), value.type, value.offset)
 
 
-def _union(query: _Query, union: Union) -> tuple[Relation, _Held]:
+def _union(query: _Query, union: LogicalUnion) -> tuple[Relation, _Held]:
     context = query.context
     branches = [_for_each(query, branch) for branch in union.inputs]
     wanted = list(dict.fromkeys(e for _, held in branches for e in held))
@@ -468,11 +474,11 @@ def _union(query: _Query, union: Union) -> tuple[Relation, _Held]:
         for e in wanted
     }
     inputs = tuple(
-        Calc(
+        LogicalCalc(
             input=relation,
             filter=None,
             items=(
-                *(Item(field=context.field(_name(e), e.type), expr=Ref(field=held[e].field)) for e in wanted),
+                *(Item(field=context.field(_name(e), e.type), expr=FieldRef(field=held[e].field)) for e in wanted),
                 *identity(branch.fields),
             ),
             base=branch.base,
@@ -483,7 +489,7 @@ def _union(query: _Query, union: Union) -> tuple[Relation, _Held]:
     return replace(union, inputs=inputs, fields=(*_fields(columns), *union.fields)), columns
 
 
-def _first(query: _Query, sort: Sort) -> tuple[Relation, _Held]:
+def _first(query: _Query, sort: LogicalSort) -> tuple[Relation, _Held]:
     """Keep the first rows for each value of the outer block; drop an order without a limit, which has no effect."""
     source, place = query.context.source, sort.place or query.offset
     below, held = _for_each(query, sort.input)
@@ -494,7 +500,7 @@ def _first(query: _Query, sort: Sort) -> tuple[Relation, _Held]:
             return below, held
     if nothing:
         items, never = identity(below.fields), literal("FALSE", BOOLEAN)
-        return Calc(input=below, filter=never, items=items, base=sort.base, block=sort.block), held
+        return LogicalCalc(input=below, filter=never, items=items, base=sort.base, block=sort.block), held
     if sort.limit is None:
         if sort.offset:
             message = "OFFSET without LIMIT in a sub-query that refers to the block around it is not supported"
@@ -502,7 +508,7 @@ def _first(query: _Query, sort: Sort) -> tuple[Relation, _Held]:
         return below, held
     if not sort.order:
         raise source.error("rows of a batch job have no order of arrival", place, "add ORDER BY")
-    first = RowNumber(
+    first = LogicalRowNumber(
         input=below,
         partition=_fields(held),
         order=sort.order,
@@ -518,18 +524,18 @@ def _first(query: _Query, sort: Sort) -> tuple[Relation, _Held]:
     return first, held
 
 
-def _called(query: _Query, relation: LookupJoin | Correlate | Unnest) -> tuple[Relation, _Held]:
+def _called(query: _Query, relation: LogicalLookupJoin | LogicalCorrelate | LogicalUnnest) -> tuple[Relation, _Held]:
     below, held = _for_each(query, relation.input)
     below, held = _with_values(query, below, held, query.outer(_expressions(relation)))
     replacements, items = _refs(held), (*identity(_fields(held)), *relation.items)
     match relation:
-        case LookupJoin():
+        case LogicalLookupJoin():
             on = tuple(_over(part, replacements) for part in relation.on)
             return replace(relation, input=below, on=on, items=items), held
-        case Correlate():
+        case LogicalCorrelate():
             arguments = tuple(_over(argument, replacements) for argument in relation.arguments)
             return replace(relation, input=below, arguments=arguments, items=items), held
-        case Unnest():
+        case LogicalUnnest():
             return replace(
                 relation, input=below, collection=_over(relation.collection, replacements), items=items
             ), held

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.operands import not_distinct
-from hintplan.planner.expressions.typed import Expr, Field, Ref, fields_of, rewrite
+from hintplan.planner.expressions.operands import is_not_distinct
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, referenced_fields, replace_outermost
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
     Item,
-    LookupJoin,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalLookupJoin,
+    LogicalValues,
     Relation,
     UnnamedInput,
-    Values,
     inputs_of,
     map_inputs,
 )
@@ -39,7 +39,7 @@ class Domain:
 
     items: tuple[Item, ...]
     shown: tuple[Item, ...]
-    place: Values
+    place: LogicalValues
     offset: int
     called: str = "a sub-query that is compared by more than equality"
 
@@ -57,14 +57,14 @@ def domain_of(
     The domain holds the values of fields whose ids are not in ``own``.
     """
     values = outer_values(context, conditions, own, offset)
-    columns = {e: context.field(e.field.name if isinstance(e, Ref) else "", e.type) for e in values}
+    columns = {e: context.field(e.field.name if isinstance(e, FieldRef) else "", e.type) for e in values}
 
     def change(e: Expr) -> Expr | None:
-        return Ref(field=columns[e], offset=e.offset) if e in columns else None
+        return FieldRef(field=columns[e], offset=e.offset) if e in columns else None
 
-    on = tuple(rewrite(part, change) for part in conditions)
+    on = tuple(replace_outermost(part, change) for part in conditions)
     items = tuple(Item(field=f, expr=e) for e, f in columns.items())
-    place = Values(fields=tuple(columns.values()), rows=(), base=(), block=block)
+    place = LogicalValues(fields=tuple(columns.values()), rows=(), base=(), block=block)
     return Domain(items=items, shown=items, place=place, offset=offset), on
 
 
@@ -73,10 +73,10 @@ def outer_values(context: Context, expressions: Iterable[Expr], own: frozenset[i
     values: dict[Expr, None] = {}
 
     def collect(e: Expr) -> Expr | None:
-        ids = {f.id for f in fields_of(e)}
+        ids = {f.id for f in referenced_fields(e)}
         if not ids or ids & own:
             return None
-        if e.type.root == "MAP" and isinstance(e, Ref):
+        if e.type.root == "MAP" and isinstance(e, FieldRef):
             message = f"a sub-query cannot be compared with column '{e.field.name}' of type MAP by more than equality"
             raise context.source.error(message, e.offset or offset, "compare values of it, such as m['k']")
         if e.type.root in ("MAP", "INTERVAL"):
@@ -85,7 +85,7 @@ def outer_values(context: Context, expressions: Iterable[Expr], own: frozenset[i
         return e
 
     for expression in expressions:
-        rewrite(expression, collect)
+        replace_outermost(expression, collect)
     return list(values)
 
 
@@ -100,8 +100,8 @@ def over_domain(
         message = f"{domain.called} is not supported next to a lookup join"
         raise context.source.error(message, domain.offset, "write what is looked up to a table, and read that")
     items = tuple(Item(field=i.field, expr=outer(i.expr)) for i in domain.items)
-    columns = Calc(input=around, filter=None, items=items, base=around.base, block=domain.place.block)
-    rows = Aggregate(
+    columns = LogicalCalc(input=around, filter=None, items=items, base=around.base, block=domain.place.block)
+    rows = LogicalAggregate(
         input=columns,
         keys=columns.fields,
         calls=(),
@@ -115,18 +115,18 @@ def over_domain(
 
 
 def _same(context: Context, around: Relation, item: Item, offset: int) -> Expr:
-    pair = Ref(field=item.field), item.expr
+    pair = FieldRef(field=item.field), item.expr
     if may_be_null(context, around, item.expr):
-        return not_distinct(context.source, "a sub-query", *pair, offset)
+        return is_not_distinct(context.source, "a sub-query", *pair, offset)
     return compared("=", pair, offset)
 
 
 def _looks_up(relation: Relation) -> bool:
     """Return True if ``relation`` contains a lookup, which may return other rows each time it is computed."""
-    return isinstance(relation, LookupJoin) or any(map(_looks_up, inputs_of(relation)))
+    return isinstance(relation, LogicalLookupJoin) or any(map(_looks_up, inputs_of(relation)))
 
 
-def _put(relation: Relation, place: Values, rows: Relation) -> Relation:
+def _put(relation: Relation, place: LogicalValues, rows: Relation) -> Relation:
     if relation is place:
         return rows
     rebuilt = map_inputs(relation, lambda below: _put(below, place, rows))

@@ -10,30 +10,39 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Cte, Environment, TableEntry
-from hintplan.planner.expressions.coercion import cast, common_type
+from hintplan.planner.context import Context, Cte, QueryEnvironment, TableEntry
+from hintplan.planner.expressions.coercion import cast, common_data_type
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.operands import comparable
-from hintplan.planner.expressions.typed import Expr, Field, Ref, call, conjunction, conjuncts, literal, substitute
-from hintplan.planner.query.bare_selects import read_query
+from hintplan.planner.expressions.operands import comparison_operands
+from hintplan.planner.expressions.typed import (
+    Expr,
+    Field,
+    FieldRef,
+    call,
+    conjunction,
+    factored_conjuncts,
+    literal,
+    substitute,
+)
+from hintplan.planner.query.bare_selects import parse_simplified_query
 from hintplan.planner.query.cached_results import cached_table
-from hintplan.planner.query.clauses import check_read, read_clauses
-from hintplan.planner.query.columns import filtered, renamed
+from hintplan.planner.query.clauses import check_clauses_read, read_clauses
+from hintplan.planner.query.columns import filtered, rename_columns
 from hintplan.planner.query.compiler import OneGroup, QueryCompiler
 from hintplan.planner.query.domains import over_domain
 from hintplan.planner.query.hint_scope.state_ttl import BlockHints
-from hintplan.planner.query.sources.inputs import alias_of, find_table, inputs_of, is_lateral_query
+from hintplan.planner.query.sources.inputs import alias_of, find_table, inputs_of_source, is_lateral_query
 from hintplan.planner.query.sources.laterals import lateral
-from hintplan.planner.query.sources.lookups import Lookup, check_time, lookup_join
-from hintplan.planner.query.sources.scans import scan
+from hintplan.planner.query.sources.lookups import LookupClause, check_time, lookup_join
+from hintplan.planner.query.sources.scans import scan_table
 from hintplan.planner.query.sources.single_row import single_row
 from hintplan.planner.query.sources.unnests import elements, unnested
-from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
 from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.expressions import clause_translator
-from hintplan.planner.translation.scope import Input, Scope, resolve
+from hintplan.planner.translation.scope import Input, Scope, resolve_column
 from hintplan.planner.translation.translator import only
 from hintplan.plans.operators import JoinType
 
@@ -77,11 +86,11 @@ def _failed(compiler: QueryCompiler, node: exp.Expr, left: From | None = None) -
 def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tuple[str, int], ...] = ()) -> Relation:
     """Compile the query of a view, under the view's column names; ``readings`` end with the place where it is read."""
     context = compiler.context
-    query = read_query(context, view.query)
+    query = parse_simplified_query(context, view.query)
     with context.within_view(view.name):
-        relation = compiler.of_declared(Environment(block=view.name, readings=readings)).query(query)
-    check_read(context, query)
-    return renamed(context, relation, view.columns, view.offset)
+        relation = compiler.of_declared(QueryEnvironment(block=view.name, readings=readings)).query(query)
+    check_clauses_read(context, query)
+    return rename_columns(context, relation, view.columns, view.offset)
 
 
 def _source(compiler: QueryCompiler, node: exp.Expr, hints: BlockHints) -> From:
@@ -134,7 +143,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
         )
     if isinstance(node, exp.Unnest):
         return _elements(compiler, node)
-    described = next(iter(inputs_of(context, environment, node)))
+    described = next(iter(inputs_of_source(context, environment, node)))
     name, alias = described.name, node.args.get("alias")
     base = (name or "query",)
     if isinstance(node, exp.Table):
@@ -146,7 +155,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
     relation = replace(relation, base=base)
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
         columns = tuple(c.name for c in alias.args["columns"])
-        relation = renamed(context, relation, columns, offset_of(alias))
+        relation = rename_columns(context, relation, columns, offset_of(alias))
     scope = Scope(inputs=(replace(described, fields=relation.fields),))
     return From(relation=relation, scope=scope, name=name)
 
@@ -168,14 +177,14 @@ def _named(
     readings = (*environment.readings, (node.name, offset))
     if isinstance(target, TableEntry):
         context.count_operator()
-        relation = scan(context, environment, node, target, base)
+        relation = scan_table(context, environment, node, target, base)
         return relation if looked_up else cached_table(context, node.name, relation)
     if isinstance(target, Cte):
         context.used_ctes.add(offset_of(target.query))
         inner = replace(target.environment, block=node.name, readings=readings)
         with context.within_view(node.name):
             relation = compiler.of_declared(inner, target).query(target.query)
-        return renamed(context, relation, target.columns, offset)
+        return rename_columns(context, relation, target.columns, offset)
     context.ledger.view_sites.add((node.name, offset))
     relation = context.take_tried(target) or view_relation(compiler, target, readings)
     return cached_table(context, node.name, relation)
@@ -212,7 +221,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
     # With wrong options it is unknown whether the table supports lookups; its columns are known in any case.
     if version is not None and not context.source.problems.unsure:
         name = right.name or "_".join(right.relation.base)
-        lookup = Lookup(
+        lookup = LookupClause(
             name=name,
             outer=side == "LEFT",
             parts=parts,
@@ -222,7 +231,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         )
         relation = lookup_join(context, left.relation, right.relation, lookup, compiler.block)
         return From(relation=relation, scope=scope, name=None)
-    relation = Join(
+    relation = LogicalJoin(
         left=left.relation,
         right=right.relation,
         join_type=_JOIN_TYPES[side] if one_group is None else "left",
@@ -242,13 +251,13 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         return From(relation=row, scope=scope, name=None)
     if merged:
         items = (*identity(relation.fields), *merged)
-        columns = Calc(input=relation, filter=None, items=items, base=relation.base, block=compiler.block)
+        columns = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=compiler.block)
         return From(relation=columns, scope=scope, name=None)
     return From(relation=relation, scope=scope, name=None)
 
 
 def _with_one_row(
-    join: Join, kept: tuple[Field, ...], group: OneGroup, on: tuple[Expr, ...], *, outer: bool, block: str
+    join: LogicalJoin, kept: tuple[Field, ...], group: OneGroup, on: tuple[Expr, ...], *, outer: bool, block: str
 ) -> Relation:
     """Return the fields ``kept`` of ``join`` with the row of ``group``, provided that its HAVING and ``on`` are true.
 
@@ -263,7 +272,7 @@ def _with_one_row(
             for i in items
         )
         condition = None
-    return Calc(input=join, filter=condition, items=(*identity(kept), *items), base=join.base, block=block)
+    return LogicalCalc(input=join, filter=condition, items=(*identity(kept), *items), base=join.base, block=block)
 
 
 def _check_lateral(context: Context, join: exp.Join) -> None:
@@ -313,7 +322,7 @@ def _condition(
         return (), scope, ()
     if on is not None:
         visible = replace(scope, parent=compiler.outer)
-        return conjuncts(clause_translator(context, visible, "ON").condition(on)), scope, ()
+        return factored_conjuncts(clause_translator(context, visible, "ON").condition(on)), scope, ()
     if not using and not _word(join, "method"):
         return (), scope, ()
     names = tuple(u.name for u in using or ()) or _shared(left, right)
@@ -333,7 +342,7 @@ def _call(compiler: QueryCompiler, left: From, join: exp.Join) -> From:
     relation = called.relation
     if called.condition is not None:
         condition = clause_translator(context, scope, "ON").condition(called.condition)
-        relation = filtered(relation, conjuncts(condition), compiler.block)
+        relation = filtered(relation, factored_conjuncts(condition), compiler.block)
     return From(relation=relation, scope=scope, name=None)
 
 
@@ -363,18 +372,18 @@ def _using(
     merged: dict[str, Field] = {}
     hidden: set[int] = set(scope.hidden)
     for name in names:
-        a = resolve(context.source, left.scope, None, name, offset)
-        b = resolve(context.source, right.scope, None, name, offset)
-        if not isinstance(a, Ref) or not isinstance(b, Ref):
+        a = resolve_column(context.source, left.scope, None, name, offset)
+        b = resolve_column(context.source, right.scope, None, name, offset)
+        if not isinstance(a, FieldRef) or not isinstance(b, FieldRef):
             raise FollowUp
         if all(a.field not in input_.fields for input_ in left.scope.inputs):
             message = f"USING '{name}' again after a RIGHT or FULL JOIN, whose '{name}' is of either side"
             raise context.source.error(message, offset, f"write ON, and which table's '{name}' is meant")
-        pair = comparable(context.source, "USING", (a, b), offset)
+        pair = comparison_operands(context.source, "USING", (a, b), offset)
         parts.append(compared("=", pair, offset))
         merged[name] = a.field
         if either:
-            kind = common_type([value.type for value in pair]) or pair[0].type
+            kind = common_data_type([value.type for value in pair]) or pair[0].type
             values = tuple(cast(value, kind, offset) for value in pair)
             merged[name] = context.field(name, kind.as_nullable())
             items.append(Item(field=merged[name], expr=call("coalesce", values, kind, offset)))

@@ -19,11 +19,11 @@ from hintplan.planner.expressions.typed import (
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
-    conjuncts,
-    fields_of,
-    rewrite,
+    factored_conjuncts,
+    referenced_fields,
+    replace_outermost,
     walk,
 )
 from hintplan.planner.query.columns import check_own, column_for, filtered, projections
@@ -31,9 +31,18 @@ from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.ordering import SortKeys
 from hintplan.planner.query.select_aliases import instead_of_position, refuse_aliases
 from hintplan.planner.query.subquery_kinds import sub_queries_in
-from hintplan.planner.query.subquery_values import Value, join_values
+from hintplan.planner.query.subquery_values import SubqueryValue, join_values
 from hintplan.planner.query.taken_back import check_taken_back
-from hintplan.planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
+from hintplan.planner.relations import (
+    AggregateItem,
+    Item,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalExpand,
+    Relation,
+    StateInput,
+    identity,
+)
 from hintplan.planner.syntax.dialect import offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.grouping_sets import (
@@ -48,7 +57,7 @@ from hintplan.planner.translation.translator import only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class GroupedInput:
     """The rows to group, the names that expressions can use, and the input that a hint for the aggregate names.
 
     ``called`` names the grouping query in messages, if its names include an outer block that only WHERE may refer to.
@@ -81,7 +90,7 @@ class _Clauses:
     selected: tuple[tuple[str, Expr], ...]
     having: tuple[Expr, ...]
     sorted_by: tuple[Expr | None, ...]
-    values: Mapping[int, Value]
+    values: Mapping[int, SubqueryValue]
 
     @property
     def calls(self) -> tuple[AggregateCallExpr, ...]:
@@ -94,14 +103,14 @@ class _Clauses:
 class _Grouped:
     """An aggregate, its columns that hold the keys and calls, and the column of the set's id for several sets."""
 
-    relation: Aggregate
+    relation: LogicalAggregate
     groups: GroupingSets
     results: Mapping[Expr, Field]
     group_id: Field | None
 
 
-def build(
-    compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys
+def build_aggregate(
+    compiler: QueryCompiler, select: exp.Select, rows: GroupedInput, order: SortKeys
 ) -> tuple[Relation, tuple[Item, ...], tuple[Expr | None, ...]]:
     """Aggregate ``rows`` and filter by HAVING; return the relation, the items of the SELECT list, and the sort keys."""
     groups = groups_of(compiler, select, rows, order)
@@ -109,7 +118,7 @@ def build(
 
 
 def groups_of(
-    compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys, by: tuple[Field, ...] = ()
+    compiler: QueryCompiler, select: exp.Select, rows: GroupedInput, order: SortKeys, by: tuple[Field, ...] = ()
 ) -> Groups:
     """Aggregate ``rows`` by the keys of ``select`` and by the columns ``by``."""
     context = compiler.context
@@ -149,7 +158,7 @@ def groups_of(
     )
 
 
-def _check_own(context: Context, rows: Rows, groups: GroupingSets, clauses: _Clauses) -> None:
+def _check_own(context: Context, rows: GroupedInput, groups: GroupingSets, clauses: _Clauses) -> None:
     """Refuse columns of an outer block outside WHERE, if ``rows.called`` is set."""
     if rows.scope.parent is None or not rows.called:
         return
@@ -169,7 +178,7 @@ def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: S
     conditions: tuple[Expr, ...] = ()
     if having is not None:
         refuse_aliases(context.source, scope, select, having.this, "HAVING")
-        conditions = conjuncts(replace(translator, clause="HAVING").condition(having.this))
+        conditions = factored_conjuncts(replace(translator, clause="HAVING").condition(having.this))
     in_order = replace(translator, clause="ORDER BY")
     sorted_by = tuple(None if node is None else in_order.expression(node) for node in order.expressions)
     return _Clauses(selected=selected, having=conditions, sorted_by=sorted_by, values=values)
@@ -178,7 +187,7 @@ def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: S
 def _aggregated(
     compiler: QueryCompiler,
     select: exp.Select,
-    rows: Rows,
+    rows: GroupedInput,
     groups: GroupingSets,
     clauses: _Clauses,
     by: tuple[Field, ...],
@@ -194,7 +203,7 @@ def _aggregated(
     items = _calls(context, clauses, computed, apart=(*outer, *key_fields) if several else outer)
     if computed or by_keys:
         below = (*by_keys, *computed) if several else computed
-        relation = Calc(
+        relation = LogicalCalc(
             input=relation,
             filter=None,
             items=(*identity(relation.fields), *below),
@@ -204,7 +213,7 @@ def _aggregated(
     group_id: Field | None = None
     if several:
         relation, key_fields, group_id = _expanded(context, groups, key_fields, relation, compiler.block)
-    grouped = Aggregate(
+    grouped = LogicalAggregate(
         input=relation,
         keys=(*(f for f in by if f not in key_fields), *key_fields, *([] if group_id is None else [group_id])),
         calls=items,
@@ -223,7 +232,7 @@ def _aggregated(
 def _outer_fields(relation: Relation, expressions: Iterable[Expr]) -> tuple[Field, ...]:
     """Return the columns of an outer block that ``expressions`` over ``relation`` read."""
     own = {f.id for f in relation.fields}
-    return tuple(f for e in expressions for f in fields_of(e) if f.id not in own)
+    return tuple(f for e in expressions for f in referenced_fields(e) if f.id not in own)
 
 
 def _calls(
@@ -245,7 +254,7 @@ def _calls(
     )
 
 
-def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: set[int], expression: Expr) -> Expr:
+def _over_results(context: Context, select: exp.Select, grouped: _Grouped, lost: set[int], expression: Expr) -> Expr:
     """Rewrite ``expression`` to read the aggregate's columns; raise SqlError if it reads a column in ``lost``.
 
     These are columns that the aggregate reads, but does not return.
@@ -253,14 +262,14 @@ def _over_results(context: Context, select: exp.Select, found: _Grouped, lost: s
 
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Call) and is_grouping_call(e):
-            return grouping_number(context.source, e, found.groups, found.group_id)
-        return Ref(field=found.results[e], offset=e.offset) if e in found.results else None
+            return grouping_number(context.source, e, grouped.groups, grouped.group_id)
+        return FieldRef(field=grouped.results[e], offset=e.offset) if e in grouped.results else None
 
-    changed = rewrite(expression, change)
+    changed = replace_outermost(expression, change)
     for e in walk(changed):
-        if isinstance(e, Ref) and e.field.id in lost:
+        if isinstance(e, FieldRef) and e.field.id in lost:
             advice = f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})"
-            numbers = (k.text for k in found.groups.keys if isinstance(k, Literal) and k.type.is_integer)
+            numbers = (k.text for k in grouped.groups.keys if isinstance(k, Literal) and k.type.is_integer)
             number = next(filter(None, numbers), None)
             if number is not None:
                 advice = instead_of_position(context.source, select, int(number))
@@ -275,8 +284,8 @@ def _expanded(
 
     Returns the relation, its fields for ``keys``, and the field of the set's id.
     """
-    items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=Ref(field=f)) for f in keys)
-    expand = Expand(
+    items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=FieldRef(field=f)) for f in keys)
+    expand = LogicalExpand(
         input=relation,
         keys=items,
         sets=groups.sets,

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, Ref, literal
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, FieldRef, literal
 from hintplan.planner.query.columns import filtered, projections
-from hintplan.planner.relations import Calc, Item, Relation, RowNumber, Sort, SortItem, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalRowNumber, LogicalSort, Relation, SortItem, identity
 from hintplan.planner.syntax.dialect import offset_of, starts_at
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
@@ -44,7 +44,7 @@ class SortKeys:
     expressions: tuple[exp.Expr | None, ...]
 
 
-def listed(
+def select_list_items(
     context: Context, select: exp.Select, translator: Translator, keys: SortKeys
 ) -> tuple[tuple[Item, ...], tuple[Expr | None, ...]]:
     """Return the items of the SELECT list of a block that does not group, and its sort keys."""
@@ -58,7 +58,7 @@ def is_ordered(node: exp.Expr) -> bool:
     return any(node.args.get(key) for key in CLAUSES)
 
 
-def sort_keys(context: Context, node: exp.Expr) -> SortKeys:
+def order_by_keys(context: Context, node: exp.Expr) -> SortKeys:
     """Return the sort keys of ``node``: positions in its SELECT list, or expressions with all aliases replaced."""
     clause = node.args.get("order")
     if clause is None:
@@ -115,7 +115,7 @@ def _without_aliases(context: Context, key: exp.Expr, aliases: Sequence[tuple[st
 def over_select(
     context: Context,
     node: exp.Select,
-    listed: Calc,
+    listed: LogicalCalc,
     relation: Relation,
     keys: SortKeys,
     expressions: Sequence[Expr | None],
@@ -136,7 +136,7 @@ def over_select(
             message = "with SELECT DISTINCT, ORDER BY takes what is selected only"
             raise context.source.error(message, offset_of(ordered), "select it as well, or order by a selected column")
         if item is None:
-            name = expression.field.name if isinstance(expression, Ref) else ""
+            name = expression.field.name if isinstance(expression, FieldRef) else ""
             item = Item(field=context.field(name, expression.type), expr=expression)
             hidden.append(item)
         fields.append(item.field)
@@ -149,7 +149,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
     """Sort the result of ``node``, such as a UNION, by its own columns, and limit it."""
     if not is_ordered(node):
         return relation
-    keys = sort_keys(context, node)
+    keys = order_by_keys(context, node)
     scope = Scope(inputs=(Input(name=None, kind="query", fields=relation.fields, offset=offset_of(node)),))
     translator = clause_translator(context, scope, "ORDER BY")
     hidden: list[Item] = []
@@ -159,13 +159,13 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
             fields.append(at_position(context, ordered, position or 0, relation.fields))
             continue
         expression = translator.expression(key)
-        if not isinstance(expression, Ref):
+        if not isinstance(expression, FieldRef):
             hidden.append(Item(field=context.field("", expression.type), expr=expression))
-        fields.append(expression.field if isinstance(expression, Ref) else hidden[-1].field)
+        fields.append(expression.field if isinstance(expression, FieldRef) else hidden[-1].field)
     below = relation
     if hidden:
         items = (*identity(relation.fields), *hidden)
-        below = Calc(input=relation, filter=None, items=items, base=relation.base, block=block)
+        below = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=block)
     return _without(hidden, relation.fields, _sorted(context, node, below, keys, fields, block), block)
 
 
@@ -186,7 +186,7 @@ def _sorted(
     if not context.batch and node.args.get("offset") is None:
         return relation  # readers of a stream get its rows in the order of arrival
     offset, limit = _rows(context, node)
-    return Sort(
+    return LogicalSort(
         input=relation,
         order=order,
         offset=offset,
@@ -231,7 +231,7 @@ def first_of_each(
     order = _order(context, keys, fields)
     if limit == 0:  # no row is kept, so no state is needed
         return filtered(relation, (literal("FALSE", BOOLEAN),), block)
-    return RowNumber(
+    return LogicalRowNumber(
         input=relation,
         partition=partition,
         order=order,
@@ -250,7 +250,7 @@ def first_of_each(
 def _without(hidden: Sequence[Item], fields: tuple[Field, ...], relation: Relation, block: str) -> Relation:
     if not hidden:
         return relation
-    return Calc(input=relation, filter=None, items=identity(fields), base=relation.base, block=block)
+    return LogicalCalc(input=relation, filter=None, items=identity(fields), base=relation.base, block=block)
 
 
 def _rows(context: Context, node: exp.Expr) -> tuple[int, int | None]:

@@ -6,38 +6,38 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Cte, Environment
+from hintplan.planner.context import Context, Cte, QueryEnvironment
 from hintplan.planner.query import ordering, set_operations
-from hintplan.planner.query.clauses import check_read, read_clauses, refuse_clauses
+from hintplan.planner.query.clauses import check_clauses_read, read_clauses, refuse_clauses
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.from_clause import view_relation
 from hintplan.planner.query.select_block import compile_select
 from hintplan.planner.query.subqueries.lateral import compile_lateral
-from hintplan.planner.query.subqueries.scalar import compile_value
-from hintplan.planner.query.values import given_rows
+from hintplan.planner.query.subqueries.scalar import compile_subquery_value
+from hintplan.planner.query.values import compile_values
 from hintplan.planner.relations import Relation
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_values, offset_of
 
 
-def build_query(context: Context, environment: Environment, node: exp.Expr) -> Relation:
+def build_query(context: Context, environment: QueryEnvironment, node: exp.Expr) -> Relation:
     """Compile any query; its output is the relation's fields, by position and name."""
     relation = _compiler(context, environment).query(node)
-    check_read(context, node)
+    check_clauses_read(context, node)
     return relation
 
 
 def build_view(context: Context, view: CreateView) -> Relation:
     """Return the relation of a view's query, under the view's column names."""
-    return view_relation(_compiler(context, Environment(block=view.name)), view)
+    return view_relation(_compiler(context, QueryEnvironment(block=view.name)), view)
 
 
-def _compiler(context: Context, environment: Environment) -> QueryCompiler:
+def _compiler(context: Context, environment: QueryEnvironment) -> QueryCompiler:
     return QueryCompiler(
         context=context,
         environment=environment,
         compile_query=_compile_query,
-        compile_value=compile_value,
+        compile_value=compile_subquery_value,
         compile_lateral=compile_lateral,
     )
 
@@ -68,13 +68,13 @@ def _body(compiler: QueryCompiler, node: exp.Expr) -> Relation:
     if isinstance(node, exp.SetOperation):
         return set_operations.intersection(compiler, node)
     if isinstance(node, exp.Select) and is_values(node):
-        return given_rows(compiler, node)
+        return compile_values(compiler, node)
     if not isinstance(node, exp.Select):
         raise source.error("expected a query", offset_of(node), "write SELECT ... FROM ...")
     return compile_select(compiler, node)
 
 
-def _with(context: Context, environment: Environment, node: exp.Expr) -> Environment:
+def _with(context: Context, environment: QueryEnvironment, node: exp.Expr) -> QueryEnvironment:
     """Return ``environment`` with the CTEs that ``node`` declares."""
     clause = node.args.get("with_")
     if clause is None:

@@ -1,8 +1,8 @@
 """ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...), of which a condition keeps the first rows.
 
 The condition above it limits the number of rows that each partition keeps
-(:class:`hintplan.planner.relations.RowNumber`), as in Flink's Top-N. Ordering by processing time means the order of
-arrival. :mod:`hintplan.planner.query.window_functions` compiles the other window functions of batch jobs.
+(:class:`hintplan.planner.relations.LogicalRowNumber`), as in Flink's Top-N. Ordering by processing time means the order
+of arrival. :mod:`hintplan.planner.query.window_functions` compiles the other window functions of batch jobs.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, Literal, Ref
+from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, FieldRef, Literal
 from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
 from hintplan.planner.properties.unique_keys import is_insert_only
-from hintplan.planner.relations import Calc, Item, Relation, RowNumber, SortItem, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalRowNumber, Relation, SortItem, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.translator import Translator, only
 from hintplan.plans.declarations.types import parse_type
@@ -26,7 +26,7 @@ _NUMBER = parse_type(NUMBER_TYPE)
 _EXAMPLE = "SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM ...) WHERE rn <= 3"
 
 
-def numbered(
+def add_row_number(
     context: Context, window: exp.Window, relation: Relation, translator: Translator
 ) -> tuple[Relation, Field]:
     """Add the number that ``window``, a ROW_NUMBER(), computes; return the relation and the field of the number."""
@@ -41,7 +41,7 @@ def numbered(
         raise source.error(message, offset, f"write {_EXAMPLE}")
     order, partition = partitioned(context, window, translator)
     # Without PARTITION BY all rows are one partition.
-    relation, fields = with_columns(context, relation, [*order, *(partition or [Literal(text="TRUE", type=BOOLEAN)])])
+    relation, fields = add_columns(context, relation, [*order, *(partition or [Literal(text="TRUE", type=BOOLEAN)])])
     items = sort_items(window, fields)
     return _ordered(context, window, relation, items, fields[len(items) :])
 
@@ -86,15 +86,15 @@ def _sort_item(node: exp.Ordered, field: Field) -> SortItem:
     return SortItem(field=field, descending=bool(node.args.get("desc")), nulls_first=bool(node.args.get("nulls_first")))
 
 
-def with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tuple[Relation, list[Field]]:
+def add_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tuple[Relation, list[Field]]:
     """Add a column to ``relation`` for each expression in ``wanted`` that is not a column; also return all fields."""
     own = {f.id for f in relation.fields}
-    present = [e.field if isinstance(e, Ref) and e.field.id in own else None for e in wanted]
+    present = [e.field if isinstance(e, FieldRef) and e.field.id in own else None for e in wanted]
     added = [Item(field=context.field("", e.type), expr=e) for e, f in zip(wanted, present, strict=True) if f is None]
     fields = [f or next(i.field for i in added if i.expr is e) for e, f in zip(wanted, present, strict=True)]
     if added:
         items = (*identity(relation.fields), *added)
-        relation = Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
+        relation = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
     return relation, fields
 
 
@@ -120,7 +120,7 @@ def _ordered(
         is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULLs sort lowest
     )
     number = context.field(window.parent.alias if isinstance(window.parent, exp.Alias) else "", _NUMBER)
-    return RowNumber(
+    return LogicalRowNumber(
         input=relation,
         partition=tuple({field.id: field for field in partition}.values()),
         order=tuple(order.values()),

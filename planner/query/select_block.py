@@ -10,7 +10,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import conjuncts
+from hintplan.planner.expressions.typed import factored_conjuncts
 from hintplan.planner.query import from_clause, grouping, ordering
 from hintplan.planner.query.cached_results import cached_block
 from hintplan.planner.query.clauses import read_clauses
@@ -20,7 +20,7 @@ from hintplan.planner.query.hint_scope.block import block_hints, warn_of_unused
 from hintplan.planner.query.hint_scope.state_ttl import BlockHints
 from hintplan.planner.query.subquery_kinds import (
     is_grouped,
-    is_one_row,
+    is_single_row_query,
     joined_sub_query,
     joins_in_where,
     sub_queries_in,
@@ -29,7 +29,7 @@ from hintplan.planner.query.subquery_values import join_values
 from hintplan.planner.query.values import without_from
 from hintplan.planner.query.where_clause import apply_where
 from hintplan.planner.query.window_functions import has_windows, over_windows
-from hintplan.planner.relations import Aggregate, Calc, Relation, StateInput, UnnamedInput
+from hintplan.planner.relations import LogicalAggregate, LogicalCalc, Relation, StateInput, UnnamedInput
 from hintplan.planner.syntax.dialect import offset_of, select_offset
 from hintplan.planner.syntax.grouped_windows import above_groups
 from hintplan.planner.syntax.quantified_values import written_out
@@ -92,18 +92,18 @@ def _compiled(compiler: QueryCompiler, select: exp.Select) -> Relation:
     warn_of_unused(context, hints, select)
     if values:
         relation = join_values(context, relation, values, of_joins, block)
-    keys = ordering.sort_keys(context, select)
+    keys = ordering.order_by_keys(context, select)
     if groups:
-        rows = grouping.Rows(relation=relation, scope=source.scope, state=of_aggregate)
-        relation, items, sorted_by = grouping.build(compiler, select, rows, keys)
+        rows = grouping.GroupedInput(relation=relation, scope=source.scope, state=of_aggregate)
+        relation, items, sorted_by = grouping.build_aggregate(compiler, select, rows, keys)
         of_aggregate = UnnamedInput
     else:
         translator = replace(translator, values={place: value.worth for place, value in values.items()})
         relation, translator = over_windows(context, select, keys, relation, translator)
         relation = _qualified(select, relation, translator, block)
-        items, sorted_by = ordering.listed(context, select, translator, keys)
+        items, sorted_by = ordering.select_list_items(context, select, translator, keys)
     items = distinct_fields(context, own_fields(context, items, relation))
-    listed = Calc(input=relation, filter=None, items=items, base=relation.base, block=block)
+    listed = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=block)
     relation = _distinct(context, select, listed, of_aggregate)
     if ordering.is_ordered(select):
         relation = ordering.over_select(context, select, listed, relation, keys, sorted_by)
@@ -117,7 +117,9 @@ def _values_written_out(select: exp.Select) -> exp.Select:
         return select
 
     def is_one(node: exp.Expr) -> bool:
-        return isinstance(node, exp.In) and node.args.get("query") is not None and is_one_row(node.args["query"])
+        return (
+            isinstance(node, exp.In) and node.args.get("query") is not None and is_single_row_query(node.args["query"])
+        )
 
     def value(node: exp.Expr) -> exp.Expr:
         return written_out(node, is_aggregate, is_one)
@@ -173,17 +175,17 @@ def _qualified(select: exp.Select, relation: Relation, translator: Translator, b
         message = "QUALIFY asks for a number of each row"
         raise translator.source.error(message, offset_of(qualify), "write WHERE, or ROW_NUMBER() OVER (...) <= 3")
     condition = replace(translator, clause="QUALIFY").condition(qualified)
-    return filtered(relation, conjuncts(condition), block)
+    return filtered(relation, factored_conjuncts(condition), block)
 
 
-def _distinct(context: Context, select: exp.Select, listed: Calc, state: StateInput) -> Relation:
+def _distinct(context: Context, select: exp.Select, listed: LogicalCalc, state: StateInput) -> Relation:
     """Return the SELECT list, without duplicates if the block has DISTINCT."""
     distinct = select.args.get("distinct")
     if distinct is None:
         return listed
     only(context.source, distinct, "expressions")
     check_comparable(context, listed, "DISTINCT", select_offset(select))
-    return Aggregate(
+    return LogicalAggregate(
         input=listed,
         keys=listed.fields,
         calls=(),

@@ -13,23 +13,23 @@ from dataclasses import replace
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.coercion import cast, common_type
-from hintplan.planner.expressions.operands import not_distinct
-from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, Field, Ref, call, literal
+from hintplan.planner.expressions.coercion import cast, common_data_type
+from hintplan.planner.expressions.operands import is_not_distinct
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, Field, FieldRef, call, literal
 from hintplan.planner.query.clauses import clauses_of, read_clauses
-from hintplan.planner.query.columns import aligned, check_comparable
+from hintplan.planner.query.columns import align_columns, check_comparable
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.ordering import CLAUSES
 from hintplan.planner.relations import (
-    Aggregate,
     AggregateItem,
-    Calc,
     Item,
-    Join,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalJoin,
+    LogicalUnion,
+    LogicalUnnest,
     Relation,
-    Union,
     UnnamedInput,
-    Unnest,
     identity,
 )
 from hintplan.planner.syntax.dialect import offset_of
@@ -56,9 +56,9 @@ def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
                 "select the same number of columns",
             )
     fields = _common_fields(context, branches, "UNION", offset_of(node.expression))
-    inputs = tuple(aligned(context, b, fields) for b in branches)
+    inputs = tuple(align_columns(context, b, fields) for b in branches)
     base = tuple(name for branch in branches for name in branch.base)
-    relation = Union(inputs=inputs, fields=fields, base=base, block=compiler.block)
+    relation = LogicalUnion(inputs=inputs, fields=fields, base=base, block=compiler.block)
     if not distinct:
         return relation
     check_comparable(context, relation, "UNION", offset_of(node.expression))
@@ -80,7 +80,7 @@ def _common_fields(context: Context, branches: list[Relation], name: str, offset
     """Return the fields of a set operation: the names of the first branch, in the common types of all branches."""
     fields: list[Field] = []
     for i, columns in enumerate(zip(*(b.fields for b in branches), strict=True)):
-        common = common_type([c.type for c in columns])
+        common = common_data_type([c.type for c in columns])
         if common is None or common == NULL:
             types = " and ".join(dict.fromkeys(str(c.type.as_nullable()) for c in columns))
             raise context.source.error(
@@ -130,12 +130,12 @@ def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
         fields = _common_fields(context, [left, right], name, offset)
         counted = _counted(context, (left, right), fields, offset, compiler.block)
         return _repeated(context, counted, is_except=isinstance(node, exp.Except))
-    return Join(
+    return LogicalJoin(
         left=_distinct(left, offset, compiler.block),
         right=right,
         join_type="anti" if isinstance(node, exp.Except) else "semi",
         on=tuple(
-            not_distinct(source, name, Ref(field=a), Ref(field=b), offset)
+            is_not_distinct(source, name, FieldRef(field=a), FieldRef(field=b), offset)
             for a, b in zip(left.fields, right.fields, strict=True)
         ),
         items=identity(left.fields),
@@ -148,23 +148,23 @@ def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
 
 def _counted(
     context: Context, sides: tuple[Relation, Relation], fields: tuple[Field, ...], offset: int, block: str
-) -> Aggregate:
+) -> LogicalAggregate:
     """Return the distinct rows of both ``sides``, as ``fields``, with the number of occurrences on either side."""
     marks = tuple(context.field("", BOOLEAN) for _ in sides)
     inputs = []
     for side in sides:
-        below = aligned(context, side, fields)
+        below = align_columns(context, side, fields)
         values = (literal("TRUE" if other is side else None, BOOLEAN) for other in sides)
         marked = (Item(field=context.field("", BOOLEAN), expr=value) for value in values)
         items = (*identity(below.fields), *marked)
-        inputs.append(Calc(input=below, filter=None, items=items, base=below.base, block=block))
+        inputs.append(LogicalCalc(input=below, filter=None, items=items, base=below.base, block=block))
     base = tuple(name for side in sides for name in side.base)
     calls = (
         AggregateItem(field=context.field("", BIGINT), function="COUNT", arguments=(mark,), distinct=False, filter=None)
         for mark in marks
     )
-    return Aggregate(
-        input=Union(inputs=tuple(inputs), fields=(*fields, *marks), base=base, block=block),
+    return LogicalAggregate(
+        input=LogicalUnion(inputs=tuple(inputs), fields=(*fields, *marks), base=base, block=block),
         keys=fields,
         calls=tuple(calls),
         state=UnnamedInput,
@@ -174,9 +174,9 @@ def _counted(
     )
 
 
-def _repeated(context: Context, counted: Aggregate, *, is_except: bool) -> Unnest:
+def _repeated(context: Context, counted: LogicalAggregate, *, is_except: bool) -> LogicalUnnest:
     """Repeat each row of ``counted`` by the smaller of its two counts; for EXCEPT, by their difference."""
-    ours, theirs = (Ref(field=each.field) for each in counted.calls)
+    ours, theirs = (FieldRef(field=each.field) for each in counted.calls)
     if is_except:
         condition, times = call(">", (ours, theirs), BOOLEAN, 0), call("-", (ours, theirs), BIGINT, 0)
     else:
@@ -185,11 +185,11 @@ def _repeated(context: Context, counted: Aggregate, *, is_except: bool) -> Unnes
     copies = call("array_repeat", (literal("TRUE", BOOLEAN), cast(times, INT, 0)), _REPEATED, 0)
     column = context.field("", _REPEATED)
     items = (*identity(counted.keys), Item(field=column, expr=copies))
-    below = Calc(input=counted, filter=condition, items=items, base=counted.base, block=counted.block)
+    below = LogicalCalc(input=counted, filter=condition, items=items, base=counted.base, block=counted.block)
     offered = element_columns(_REPEATED)
-    return Unnest(
+    return LogicalUnnest(
         input=below,
-        collection=Ref(field=column),
+        collection=FieldRef(field=column),
         join_type="inner",
         returned=tuple(context.field(each.name, parse_type(each.type)) for each in offered),
         items=identity(counted.keys),
@@ -198,9 +198,9 @@ def _repeated(context: Context, counted: Aggregate, *, is_except: bool) -> Unnes
     )
 
 
-def _distinct(relation: Relation, offset: int, block: str) -> Aggregate:
+def _distinct(relation: Relation, offset: int, block: str) -> LogicalAggregate:
     """Return the rows of ``relation`` without duplicates."""
-    return Aggregate(
+    return LogicalAggregate(
         input=relation,
         keys=relation.fields,
         calls=(),

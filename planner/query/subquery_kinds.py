@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Environment
+from hintplan.planner.context import Context, QueryEnvironment
 from hintplan.planner.query.clauses import clauses_of
-from hintplan.planner.query.sources.inputs import inputs_of, sources_of
+from hintplan.planner.query.sources.inputs import inputs_of_source, sources_of
 from hintplan.planner.syntax.dialect import is_values, offset_of
 from hintplan.planner.syntax.quantified_values import is_answered
 from hintplan.planner.translation import aggregates
@@ -65,7 +65,7 @@ def is_one_group(query: exp.Expr) -> bool:
     return isinstance(query, exp.Select) and query.args.get("group") is None and is_grouped(query)
 
 
-def is_one_row(query: exp.Expr) -> bool:
+def is_single_row_query(query: exp.Expr) -> bool:
     """Return True if ``query`` aggregates without GROUP BY, and its LIMIT and OFFSET keep the row."""
     return is_one_group(query) and keeps_a_row(without_parentheses(query))
 
@@ -122,7 +122,7 @@ def joined_sub_query(node: exp.Expr) -> SubQuery | None:
     if isinstance(inner.args.get("expression"), exp.Any | exp.All) and type(inner) in COMPARISONS:
         return _quantified(inner, inner.expression, negated=negated)
     query = inner.this if isinstance(inner, exp.Exists) else inner.args.get("query")
-    if not isinstance(query, exp.Query) or is_one_row(query):
+    if not isinstance(query, exp.Query) or is_single_row_query(query):
         return None  # a query with exactly one row is a value
     if isinstance(inner, exp.Exists):
         return SubQuery(query=inner.this, value=None, negated=negated, offset=offset_of(inner))
@@ -137,7 +137,7 @@ _INVERSE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 def _quantified(node: exp.Expr, rows: exp.Expr, *, negated: bool) -> SubQuery | None:
     """Return the join for ``value > ANY (query)`` and the like; NOT turns ANY into ALL with the inverse operator."""
     query, operator = rows.this, COMPARISONS[type(node)]
-    if not isinstance(query, exp.Query) or is_one_row(query) or isinstance(node.this, exp.Tuple):
+    if not isinstance(query, exp.Query) or is_single_row_query(query) or isinstance(node.this, exp.Tuple):
         return None
     operator = _INVERSE[operator] if negated else operator
     every = isinstance(rows, exp.All) != negated
@@ -174,7 +174,7 @@ def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
     """
     below = filters and isinstance(node, exp.And | exp.Or | exp.Paren)
     is_in = isinstance(node, exp.In) and node.args.get("query") is not None
-    if is_in and (filters or is_one_row(node.args["query"]) or is_answered(node)):
+    if is_in and (filters or is_single_row_query(node.args["query"]) or is_answered(node)):
         yield from values_in(node.this)
         yield node
     elif isinstance(node, exp.Query | exp.Exists):
@@ -199,18 +199,18 @@ def has_values(select: exp.Select) -> bool:
     return bool(values)
 
 
-def only_input(context: Context, environment: Environment, query: exp.Expr) -> Input | None:
+def only_input(context: Context, environment: QueryEnvironment, query: exp.Expr) -> Input | None:
     """Return the input of a query that only filters and projects one input, or None."""
     select = plain_select(query)
     if select is None or is_grouped(select) or joins_in_where(select):
         return None
     if select.args.get("distinct") or select.args.get("with_"):
         return None
-    inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
+    inputs = [i for node in sources_of(select) for i in inputs_of_source(context, environment, node)]
     return inputs[0] if len(inputs) == 1 else None
 
 
-def semi_join_inputs(context: Context, environment: Environment, select: exp.Select) -> Iterator[Input | None]:
+def semi_join_inputs(context: Context, environment: QueryEnvironment, select: exp.Select) -> Iterator[Input | None]:
     """Yield the right input of each semi or anti join under the name that a hint uses, or None if it has no name."""
     for part in where_conditions(select):
         sub_query = joined_sub_query(part)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Call, Expr, Field, Ref, fields_of, rewrite
+from hintplan.planner.expressions.typed import Call, Expr, Field, FieldRef, referenced_fields, replace_outermost
 from hintplan.planner.query.domains import Domain, over_domain
-from hintplan.planner.relations import Join, Relation, StateInput, UnnamedInput, identity
+from hintplan.planner.relations import LogicalJoin, Relation, StateInput, UnnamedInput, identity
 
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "BETWEEN", "LIKE"))
 _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "div", "%", "NEGATE", "abs"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class SubqueryValue:
     """The value of a sub-query, ``worth``, after joining ``relation`` to the outer block ``on`` equalities.
 
     ``relation`` is None if the value needs no join. With a ``domain``, the join also compares the values of the domain.
@@ -27,7 +27,7 @@ class Value:
     worth: Expr
     offset: int
     domain: Domain | None = None
-    before: tuple[Value, ...] = ()
+    before: tuple[SubqueryValue, ...] = ()
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -39,7 +39,7 @@ class Value:
 def join_values(
     context: Context,
     relation: Relation,
-    values: Mapping[int, Value],
+    values: Mapping[int, SubqueryValue],
     state: StateInput,
     block: str,
     *,
@@ -61,7 +61,7 @@ def join_values(
         if value.domain is not None:
             right, same = over_domain(context, right, value.domain, around, outer)
             on = (*on, *same)
-        relation = Join(
+        relation = LogicalJoin(
             left=relation,
             right=right,
             join_type="inner" if any(_rejects_null(c, ids) for c in conditions) else "left",
@@ -78,14 +78,14 @@ def join_values(
 
 def _over(part: Expr, own: set[int], outer: Callable[[Expr], Expr]) -> Expr:
     """Replace the outer block's side of an equality."""
-    return rewrite(part, lambda e: None if any(f.id in own for f in fields_of(e)) else outer(e))
+    return replace_outermost(part, lambda e: None if any(f.id in own for f in referenced_fields(e)) else outer(e))
 
 
 def _rejects_null(condition: Expr, ids: set[int]) -> bool:
     """Return True if ``condition`` is not true whenever the fields with ``ids`` are NULL."""
 
     def is_null(e: Expr) -> bool:
-        if isinstance(e, Ref):
+        if isinstance(e, FieldRef):
             return e.field.id in ids
         return isinstance(e, Call) and e.function in _NULL_FROM_NULL and any(map(is_null, e.args))
 

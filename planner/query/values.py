@@ -9,21 +9,21 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.coercion import common_type, convert
+from hintplan.planner.expressions.coercion import coerce, common_data_type
 from hintplan.planner.expressions.typed import NULL, Expr, Field, calls_user_code, is_drawn, is_user_call, walk
 from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.from_clause import From
 from hintplan.planner.query.ordering import CLAUSES
 from hintplan.planner.query.sources.single_row import single_row
-from hintplan.planner.relations import Calc, Item, Relation, Union, Values
+from hintplan.planner.relations import Item, LogicalCalc, LogicalUnion, LogicalValues, Relation
 from hintplan.planner.syntax.dialect import cells_of, offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope
 from hintplan.plans.text.counts import count
 
 
-def given_rows(compiler: QueryCompiler, node: exp.Select) -> Relation:
+def compile_values(compiler: QueryCompiler, node: exp.Select) -> Relation:
     """Compile ``VALUES (1, 'a'), (2, 'b')``; if a value is random, each row is computed by a calc of its own."""
     context = compiler.context
     read_clauses(context, node, "hint", "expressions", "with_", *CLAUSES)
@@ -41,22 +41,22 @@ def given_rows(compiler: QueryCompiler, node: exp.Select) -> Relation:
         computed = tuple(_computed(compiler, row, fields) for row in rows)
         if len(computed) == 1:
             return computed[0]
-        return Union(inputs=computed, fields=fields, base=(compiler.block,), block=compiler.block)
-    return Values(fields=fields, rows=tuple(rows), base=(compiler.block,), block=compiler.block)
+        return LogicalUnion(inputs=computed, fields=fields, base=(compiler.block,), block=compiler.block)
+    return LogicalValues(fields=fields, rows=tuple(rows), base=(compiler.block,), block=compiler.block)
 
 
-def _computed(compiler: QueryCompiler, row: tuple[Expr, ...], fields: tuple[Field, ...]) -> Calc:
+def _computed(compiler: QueryCompiler, row: tuple[Expr, ...], fields: tuple[Field, ...]) -> LogicalCalc:
     """Return a relation with one row that has the ``fields`` and the values of ``row``."""
     context = compiler.context
     items = tuple(
         Item(
             field=context.field(f.name, f.type),
-            expr=value if value.type.as_nullable() == f.type else convert(value, f.type),
+            expr=value if value.type.as_nullable() == f.type else coerce(value, f.type),
         )
         for f, value in zip(fields, row, strict=True)
     )
     single = single_row(context, compiler.block)
-    return Calc(input=single, filter=None, items=items, base=(compiler.block,), block=compiler.block)
+    return LogicalCalc(input=single, filter=None, items=items, base=(compiler.block,), block=compiler.block)
 
 
 def _check_value(context: Context, value: Expr, cell: exp.Expr) -> None:
@@ -70,7 +70,7 @@ def _check_value(context: Context, value: Expr, cell: exp.Expr) -> None:
 
 
 def _field(context: Context, place: int, column: tuple[Expr, ...], node: exp.Select) -> Field:
-    common = common_type([value.type for value in column])
+    common = common_data_type([value.type for value in column])
     roots = {value.type.root for value in column}
     if common is None or (len(roots) > 1 and "DATE" in roots):
         types = " and ".join(dict.fromkeys(str(value.type.as_nullable()) for value in column))

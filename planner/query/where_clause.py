@@ -16,8 +16,17 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.operands import comparable
-from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, conjuncts, fields_of
+from hintplan.planner.expressions.operands import comparison_operands
+from hintplan.planner.expressions.typed import (
+    BOOLEAN,
+    Call,
+    Expr,
+    Field,
+    FieldRef,
+    call,
+    factored_conjuncts,
+    referenced_fields,
+)
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.query import ordering
 from hintplan.planner.query.clauses import read_clauses, refuse_clauses
@@ -48,9 +57,9 @@ from hintplan.planner.query.subquery_kinds import (
     sub_queries_in,
     where_conditions,
 )
-from hintplan.planner.query.subquery_values import Value, join_values
+from hintplan.planner.query.subquery_values import SubqueryValue, join_values
 from hintplan.planner.query.window_functions import has_windows
-from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, identity
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope
 from hintplan.planner.translation.translator import Translator
@@ -58,35 +67,35 @@ from hintplan.plans.text.counts import count
 
 
 def apply_where(
-    compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
+    compiler: QueryCompiler, from_clause: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
 ) -> Relation:
-    """Filter ``found`` by the WHERE clause of ``select``, which may refer to an outer block."""
-    relation, correlated = filtered_block(compiler, found, select, hints, aggregates=aggregates)
+    """Filter ``from_clause`` by the WHERE clause of ``select``, which may refer to an outer block."""
+    relation, correlated = filtered_block(compiler, from_clause, select, hints, aggregates=aggregates)
     return filtered(relation, correlated, compiler.block)
 
 
 def filtered_block(
-    compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
+    compiler: QueryCompiler, from_clause: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
 ) -> tuple[Relation, tuple[Expr, ...]]:
     """Return the filtered relation, and the conditions that refer to an outer block.
 
     If the block ``aggregates``, hints for its input apply to the aggregate, as in Flink, and not to the joins here.
     """
     context, conditions = compiler.context, plain_conditions(select)
-    translator = clause_translator(context, found.scope, "WHERE")
+    translator = clause_translator(context, from_clause.scope, "WHERE")
     values = compiler.values(translator, sub_queries_in(conditions, filters=True))
     of_values = {f.id for value in values.values() for f in value.fields}
-    own = {f.id for f in found.relation.fields} | of_values
+    own = {f.id for f in from_clause.relation.fields} | of_values
     plain: list[Expr] = []
     above: list[Expr] = []
     correlated: list[Expr] = []
     for condition in _conjuncts(translator, conditions, values):
-        ids = {f.id for f in fields_of(condition)}
+        ids = {f.id for f in referenced_fields(condition)}
         (correlated if not ids <= own else above if ids & of_values else plain).append(condition)
-    relation = filtered(found.relation, tuple(plain), compiler.block)
-    name = None if aggregates else found.name
+    relation = filtered(from_clause.relation, tuple(plain), compiler.block)
+    name = None if aggregates else from_clause.name
     for sub_query in filter(None, map(joined_sub_query, where_conditions(select))):
-        left = replace(found, relation=relation, name=name)
+        left = replace(from_clause, relation=relation, name=name)
         relation = _semi_join(compiler, left, sub_query, hints)
         name = None
     if values:
@@ -96,9 +105,9 @@ def filtered_block(
     return relation, tuple(correlated)
 
 
-def _conjuncts(translator: Translator, conditions: list[exp.Expr], values: dict[int, Value]) -> list[Expr]:
+def _conjuncts(translator: Translator, conditions: list[exp.Expr], values: dict[int, SubqueryValue]) -> list[Expr]:
     translator = replace(translator, values={place: value.worth for place, value in values.items()})
-    return [condition for part in conditions for condition in conjuncts(translator.condition(part))]
+    return [condition for part in conditions for condition in factored_conjuncts(translator.condition(part))]
 
 
 def _semi_join(compiler: QueryCompiler, left: From, sub_query: SubQuery, hints: BlockHints) -> Relation:
@@ -119,7 +128,7 @@ def _semi_join(compiler: QueryCompiler, left: From, sub_query: SubQuery, hints: 
     named = only_input(context, compiler.environment, sub_query.query)
     taken = named is not None and any(named.name == i.name for i in scope.inputs)
     name = named.name if named is not None and not taken else None
-    return Join(
+    return LogicalJoin(
         left=rows,
         right=right,
         join_type="anti" if sub_query.negated else "semi",
@@ -161,7 +170,7 @@ def _in(
         advice = "select one column" if len(asked) == 1 else f"select {len(asked)} columns"
         raise source.error(f"IN compares {what} with {columns}", offset, advice)
     pairs = [
-        comparable(source, _called(sub_query), (operand, output), offset)
+        comparison_operands(source, _called(sub_query), (operand, output), offset)
         for operand, output in zip(asked, outputs, strict=True)
     ]
     if not sub_query.negated:
@@ -213,10 +222,10 @@ def _right_side(compiler: QueryCompiler, sub_query: SubQuery, scope: Scope) -> _
         translator = clause_translator(context, source.scope, "SELECT")
         outputs = tuple(e for _, e in projections(context, select, translator))
     ids = {f.id for f in relation.fields}
-    if is_correlated(relation) or any(f.id not in ids for e in outputs for f in fields_of(e)):
+    if is_correlated(relation) or any(f.id not in ids for e in outputs for f in referenced_fields(e)):
         rows = filtered(relation, correlated, compiler.block)
         items = tuple(Item(field=context.field("", e.type), expr=e) for e in outputs)
-        listed = Calc(input=rows, filter=None, items=items, base=rows.base, block=rows.block) if items else rows
+        listed = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=rows.block) if items else rows
         return _decorrelated(compiler, sub_query, listed, tuple(item.field for item in items))
     return _Right(relation=relation, outputs=outputs, on=correlated)
 
@@ -225,7 +234,7 @@ def _decorrelated(
     compiler: QueryCompiler, sub_query: SubQuery, relation: Relation, outputs: tuple[Field, ...]
 ) -> _Right:
     whole = decorrelated(compiler.context, relation, compiler.block, sub_query.offset)
-    fields = tuple(Ref(field=f) for f in outputs)
+    fields = tuple(FieldRef(field=f) for f in outputs)
     return _Right(relation=whole.relation, outputs=fields, on=whole.on, domain=whole.domain)
 
 
@@ -265,12 +274,12 @@ def _is_for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> b
 def _is_equality(part: Expr, own: set[int]) -> bool:
     if not isinstance(part, Call) or part.function != "=":
         return False
-    sides = [{f.id in own for f in fields_of(e)} for e in part.args]
+    sides = [{f.id in own for f in referenced_fields(e)} for e in part.args]
     return sorted(map(tuple, sides)) == [(False,), (True,)]
 
 
 def _for_each(compiler: QueryCompiler, select: exp.Select, scope: Scope) -> _Right:
     """Compile ``select`` like a LATERAL query: LIMIT and groups apply per value that it is compared with."""
     lateral = compiler.lateral(exp.Lateral(this=exp.Subquery(this=select)), scope, "a sub-query")
-    outputs = tuple(Ref(field=f) for f in lateral.input.fields)
+    outputs = tuple(FieldRef(field=f) for f in lateral.input.fields)
     return _Right(relation=lateral.relation, outputs=outputs, on=lateral.conditions, domain=lateral.domain)

@@ -13,13 +13,13 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.casts import flink_cast
-from hintplan.planner.expressions.coercion import common_type
+from hintplan.planner.expressions.coercion import common_data_type
 from hintplan.planner.expressions.operands import mismatch
-from hintplan.planner.expressions.typed import BIGINT, DOUBLE, AggregateCallExpr, Expr, Ref, rewrite
+from hintplan.planner.expressions.typed import BIGINT, DOUBLE, AggregateCallExpr, Expr, FieldRef, replace_outermost
 from hintplan.planner.query.ordering import SortKeys
-from hintplan.planner.query.row_numbers import numbered, partitioned, sort_items, with_columns
+from hintplan.planner.query.row_numbers import add_columns, add_row_number, partitioned, sort_items
 from hintplan.planner.query.windows_in_streams import refused_in_stream
-from hintplan.planner.relations import Over, OverItem, Relation
+from hintplan.planner.relations import LogicalOver, OverItem, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation import aggregates
 from hintplan.planner.translation.translator import Translator, only
@@ -44,8 +44,8 @@ def over_windows(
             raise context.source.error(message, place, "write SUM(CASE WHEN ... THEN v END) OVER (...)")
         name = window.this.name.upper()
         if name == "ROW_NUMBER":
-            relation, number = numbered(context, window, relation, translator)
-            results[place] = Ref(field=number)
+            relation, number = add_row_number(context, window, relation, translator)
+            results[place] = FieldRef(field=number)
         elif context.batch:
             relation, results[place] = _computed(context, window, name, relation, translator)
         else:
@@ -141,7 +141,7 @@ def _computed(
     if name not in AGGREGATED and frame is not None:
         raise source.error(f"{name} has no frame of rows", offset_of(window.args["spec"]) or place, "remove it")
     operands = [each for each in (function.argument, function.default) if each is not None]
-    relation, fields = with_columns(context, relation, [*order, *partition, *operands])
+    relation, fields = add_columns(context, relation, [*order, *partition, *operands])
     ordered, arguments = len(order), iter(fields[len(order) + len(partition) :])
     alias = window.parent.alias if isinstance(window.parent, exp.Alias) and function.shown is None else ""
     item = OverItem(
@@ -153,7 +153,7 @@ def _computed(
     )
     by = {each.field.id: each for each in reversed(sort_items(window, fields[:ordered]))}
     keys = {field.id: field for field in fields[ordered : ordered + len(partition)]}
-    over = Over(
+    over = LogicalOver(
         input=relation,
         partition=tuple(keys.values()),
         order=tuple(reversed(by.values())),
@@ -162,16 +162,16 @@ def _computed(
         base=relation.base,
         block=relation.block,
     )
-    result: Expr = Ref(field=item.field, offset=place)
+    result: Expr = FieldRef(field=item.field, offset=place)
     if function.shown is not None:
-        result = rewrite(function.shown, lambda e: Ref(field=item.field) if e == function.call else None)
+        result = replace_outermost(function.shown, lambda e: FieldRef(field=item.field) if e == function.call else None)
     return _with_those_of_its_window(over), result
 
 
-def _with_those_of_its_window(over: Over) -> Over:
+def _with_those_of_its_window(over: LogicalOver) -> LogicalOver:
     """Merge ``over`` into the operator below it if that has the same window, and ``over`` reads none of its results."""
     below = over.input
-    if not isinstance(below, Over):
+    if not isinstance(below, LogicalOver):
         return over
     own = {call.field.id for call in below.calls}
     same = (below.partition, below.order, below.frame) == (over.partition, over.order, over.frame)
@@ -194,7 +194,7 @@ def _function(context: Context, node: exp.Expr, name: str, translator: Translato
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         advice = "aggregate a sub-query with SELECT DISTINCT, and join it"
         raise source.error("DISTINCT before OVER is not supported, by Flink neither", place, advice)
-    shown = aggregates.translate(replace(translator, aggregates=True), node, None)
+    shown = aggregates.translate_aggregate(replace(translator, aggregates=True), node, None)
     call = next(each for each in _calls(shown))
     argument = call.arguments[0] if call.arguments else None
     if call.function in VARIANCES and argument is not None and argument.type.root not in ("FLOAT", "DOUBLE"):
@@ -235,7 +235,7 @@ def _shifted(context: Context, node: exp.Expr, name: str, translator: Translator
     kind, default = value.type.as_nullable(), None
     if len(arguments) > 2:
         default = inner.expression(arguments[2])
-        if common_type([value.type, default.type]) is None:
+        if common_data_type([value.type, default.type]) is None:
             raise mismatch(source, name, value.type, default.type, place)
         default = None if default.type.root == "NULL" else flink_cast(default, kind, place)
     return _Function(name=name, type=kind, argument=value, count=count, default=default)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Expr, Ref
+from hintplan.planner.expressions.typed import Expr, FieldRef
 from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
 from hintplan.planner.query.row_numbers import partitioned
 from hintplan.planner.relations import Relation
@@ -60,6 +60,6 @@ def _reason(context: Context, window: exp.Window, name: str, relation: Relation,
 
 
 def _is_time(context: Context, relation: Relation, key: Expr) -> bool:
-    if not isinstance(key, Ref):
+    if not isinstance(key, FieldRef):
         return False
     return is_processing_time(relation, key.field.id) or is_row_time(context, relation, key.field)

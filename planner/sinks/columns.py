@@ -17,7 +17,7 @@ from __future__ import annotations
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.casts import castable, flink_cast
 from hintplan.planner.expressions.coercion import castable_type, implicitly_assignable, of_length
-from hintplan.planner.expressions.typed import NULL, Expr, Field, Literal, Ref
+from hintplan.planner.expressions.typed import NULL, Expr, Field, FieldRef, Literal
 from hintplan.planner.statements.model import Insert
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.model.config import LENGTH_ENFORCER
@@ -26,12 +26,12 @@ _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_LTZ"}
 _SIZED = ("CHAR", "VARCHAR", "BINARY", "VARBINARY")
 
 
-def fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
+def convert_to_sink_column(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
     """Return the query's column ``source`` as the sink's column ``target``. Raise SqlError if it needs a CAST.
 
     ``place`` is the offset of the column in the query. The rules follow Flink 2.3 (tests/flink/sinks.json).
     """
-    value, wanted = Ref(field=source), target.type.as_nullable()
+    value, wanted = FieldRef(field=source), target.type.as_nullable()
     if source.type == NULL:
         declared = {c.name: c.type for c in context.catalog.tables[statement.table].table.columns}
         if declared[target.name].endswith("NOT NULL"):
@@ -93,7 +93,7 @@ def _note(context: Context, statement: Insert, target: Field, source: Field, pla
         cut = (source.type.precision or 0) > (target.type.precision or 0)
         loss = "it is as in the time zone of the session" + (f", and {loss}" if cut else "")
     declare = f"declare the column as {source.type.as_nullable()}"
-    says_so = castable(Ref(field=source), target.type.as_nullable())
+    says_so = castable(FieldRef(field=source), target.type.as_nullable())
     context.report.note(
         f"column '{target.name}' of sink '{statement.table}' is {target.type.as_nullable()}, and the query's is "
         f"{source.type.as_nullable()}: {loss}, as in Flink",

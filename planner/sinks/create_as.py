@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hintplan.planner.context import Context, Environment
+from hintplan.planner.context import Context, QueryEnvironment
 from hintplan.planner.expressions.typed import NULL
-from hintplan.planner.query.bare_selects import read_query
+from hintplan.planner.query.bare_selects import parse_simplified_query
 from hintplan.planner.query.queries import build_query
-from hintplan.planner.sinks.insert import column_names, places_of
+from hintplan.planner.sinks.insert import column_names, output_offsets
 from hintplan.planner.statements.model import ColumnDeclaration, CreateTable, Insert
 from hintplan.plans.text.names import did_you_mean
 
@@ -41,10 +41,10 @@ def with_query_columns(context: Context, statement: CreateTable) -> CreateTable:
     if statement.temporary:
         message = "CREATE TEMPORARY TABLE ... AS is not supported, as in Flink"
         raise source.error(message, statement.offset, "leave TEMPORARY out")
-    query = read_query(context, statement.query)
+    query = parse_simplified_query(context, statement.query)
     with context.on_trial():
-        relation = build_query(context, Environment(block=statement.name), query)
-    places = places_of(query, len(relation.fields))
+        relation = build_query(context, QueryEnvironment(block=statement.name), query)
+    places = output_offsets(query, len(relation.fields))
     query_columns: dict[str, ColumnDeclaration] = {}
     for name, field, place in zip(column_names(context, relation, query), relation.fields, places, strict=True):
         if field.type == NULL:
@@ -65,16 +65,16 @@ def with_query_columns(context: Context, statement: CreateTable) -> CreateTable:
 
 
 def _in_order(
-    context: Context, statement: CreateTable, found: Mapping[str, ColumnDeclaration]
+    context: Context, statement: CreateTable, columns: Mapping[str, ColumnDeclaration]
 ) -> dict[str, ColumnDeclaration]:
     """Return the columns of the query in the order in which the statement lists them."""
     for name, place in statement.listed:
-        if name not in found:
-            advice = did_you_mean(name, found, what="columns of the query")
+        if name not in columns:
+            advice = did_you_mean(name, columns, what="columns of the query")
             raise context.source.error(f"the query has no column '{name}'", place, advice)
     names = [name for name, _ in statement.listed]
-    if statement.columns or sorted(names) != sorted(found):
+    if statement.columns or sorted(names) != sorted(columns):
         _, place = statement.listed[0]
-        advice = f"list {', '.join(found)}, or write types to declare more columns"
+        advice = f"list {', '.join(columns)}, or write types to declare more columns"
         raise context.source.error("a list of names must be the columns of the query, each once", place, advice)
-    return {name: found[name] for name in names}
+    return {name: columns[name] for name in names}

@@ -12,26 +12,35 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Environment, TableEntry
-from hintplan.planner.expressions.typed import BOOLEAN, NULL, Field, Literal, Ref, call, conjunction, is_deterministic
+from hintplan.planner.context import Context, QueryEnvironment, TableEntry
+from hintplan.planner.expressions.typed import (
+    BOOLEAN,
+    NULL,
+    Field,
+    FieldRef,
+    Literal,
+    call,
+    conjunction,
+    is_deterministic,
+)
 from hintplan.planner.passes import optimise
 from hintplan.planner.properties.unique_keys import is_insert_only
-from hintplan.planner.query.bare_selects import read_query
+from hintplan.planner.query.bare_selects import parse_simplified_query
 from hintplan.planner.query.queries import build_query
 from hintplan.planner.query.sources.dynamic import check_name, dynamic_table, warn_of_idle_cache
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
     Item,
-    Join,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalJoin,
+    LogicalRowNumber,
+    LogicalScan,
     Relation,
-    RowNumber,
-    Scan,
     identity,
     inputs_of,
 )
-from hintplan.planner.sinks.columns import fitted
+from hintplan.planner.sinks.columns import convert_to_sink_column
 from hintplan.planner.sinks.keys import check_key_in_batch, materialized_by
 from hintplan.planner.sinks.partition import constants
 from hintplan.planner.statements.model import Insert, Select
@@ -71,8 +80,8 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
     with problems.going_on():
         sink = _sink(context, statement)
     with problems.whole():
-        query = read_query(context, statement.query)
-        relation = build_query(context, Environment(block=statement.table), query)
+        query = parse_simplified_query(context, statement.query)
+        relation = build_query(context, QueryEnvironment(block=statement.table), query)
     if sink is None:
         raise FollowUp
     table, entry = sink
@@ -85,11 +94,11 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
             offset_of(query),
             f"select, in this order: {', '.join(t.name for t in targets)}",
         )
-    places = places_of(query, len(targets))
+    places = output_offsets(query, len(targets))
     values = dict(constant)
     for t, f, place in zip(targets, relation.fields, places, strict=True):
         with problems.going_on():
-            values[t.name] = fitted(context, statement, t, f, place)
+            values[t.name] = convert_to_sink_column(context, statement, t, f, place)
     if problems.unsure or problems.never_sure:
         raise FollowUp
     items = tuple(
@@ -99,7 +108,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
         )
         for f in entry.written
     )
-    written = Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
+    written = LogicalCalc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
     relation = optimise(context, _without_nulls(context, statement, entry, written))
     _check_scans(context, relation)
     if statement.overwrites is not None:
@@ -119,9 +128,9 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
 
     As in Flink, a column without a name is called EXPR$n, and a duplicate name gets a number.
     """
-    query = read_query(context, statement.query)
+    query = parse_simplified_query(context, statement.query)
     with context.on_trial():
-        relation = build_query(context, Environment(block="query"), query)
+        relation = build_query(context, QueryEnvironment(block="query"), query)
     names = column_names(context, relation, query)
     types = ["STRING" if f.type == NULL else str(f.type) for f in relation.fields]
     columns = tuple(TableColumn(name=n, type=t) for n, t in zip(names, types, strict=True))
@@ -147,7 +156,7 @@ def column_names(context: Context, relation: Relation, query: exp.Query) -> list
         stem = field.name or f"EXPR${number}"
         if stem.startswith("__"):
             advice = "write AS another_name"
-            place = places_of(query, len(relation.fields))[number]
+            place = output_offsets(query, len(relation.fields))[number]
             raise context.source.error(f"column names that start with '__' are reserved: '{stem}'", place, advice)
         name = stem
         while name.lower() in taken:
@@ -190,17 +199,17 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
     return called, entry
 
 
-def _without_nulls(context: Context, statement: Insert, entry: TableEntry, written: Calc) -> Relation:
+def _without_nulls(context: Context, statement: Insert, entry: TableEntry, written: LogicalCalc) -> Relation:
     """Return ``written`` without rows that have NULL where the sink is NOT NULL, if the session drops such rows."""
     if context.compiler.get(NOT_NULL_ENFORCER, "ERROR") == "ERROR":
         return written
     required = required_columns(written_columns(entry.table), entry.table.primary_key)
     fields = [field for field in written.fields if field.name in required]
-    checks = tuple(call("IS NOT NULL", (Ref(field=field),), BOOLEAN, statement.offset) for field in fields)
+    checks = tuple(call("IS NOT NULL", (FieldRef(field=field),), BOOLEAN, statement.offset) for field in fields)
     if not checks:
         return written
     items = identity(written.fields)
-    return Calc(input=written, filter=conjunction(checks), items=items, base=written.base, block=statement.table)
+    return LogicalCalc(input=written, filter=conjunction(checks), items=items, base=written.base, block=statement.table)
 
 
 def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Field, ...]:
@@ -229,7 +238,7 @@ def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Fi
     return tuple(by_name[n] for n in statement.columns)
 
 
-def places_of(query: exp.Query, width: int) -> list[int]:
+def output_offsets(query: exp.Query, width: int) -> list[int]:
     """Return the offset of each output column, or the offset of the first SELECT if it does not list all columns."""
     first: exp.Expr = query
     while not isinstance(first, exp.Select):
@@ -242,7 +251,7 @@ def places_of(query: exp.Query, width: int) -> list[int]:
 
 def _check_scans(context: Context, relation: Relation) -> None:
     """Raise SqlError for a scan of a table that this job cannot scan."""
-    if isinstance(relation, Scan):
+    if isinstance(relation, LogicalScan):
         table = context.table(relation.table).table
         if not can_read(table):
             lookup = f"look it up: JOIN {relation.declared} FOR SYSTEM_TIME AS OF ...; or " if can_lookup(table) else ""
@@ -278,7 +287,7 @@ _AT_SOURCE = (
 
 def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
     """Refuse expressions whose value differs between the addition of a row and its retraction."""
-    if isinstance(relation, Calc) and not is_insert_only(relation.input):
+    if isinstance(relation, LogicalCalc) and not is_insert_only(relation.input):
         expressions = (*(i.expr for i in relation.items), *([relation.filter] if relation.filter is not None else []))
         bad = next((e for e in expressions if not is_deterministic(e)), None)
         if bad is not None:
@@ -287,7 +296,7 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
                 getattr(bad, "offset", 0) or statement.offset,
                 _earlier(relation.input),
             )
-    if isinstance(relation, Correlate) and relation.function in DRAWN and not is_insert_only(relation.input):
+    if isinstance(relation, LogicalCorrelate) and relation.function in DRAWN and not is_insert_only(relation.input):
         raise context.source.error(
             f"{relation.function.removesuffix('_SEEDED')} over a query whose rows can change: a row could not be taken "
             "back as it was written",
@@ -307,7 +316,7 @@ def _earlier(relation: Relation) -> str:
 
 
 def _only_added(relation: Relation) -> Iterator[str]:
-    if isinstance(relation, Scan) and not relation.changelog:
+    if isinstance(relation, LogicalScan) and not relation.changelog:
         yield f"'{relation.declared}'"
     for below in inputs_of(relation):
         yield from _only_added(below)
@@ -331,15 +340,15 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
 def _first_updating(relation: Relation) -> tuple[str, int]:
     """Return the topmost operator that turns an append-only input into changes, and its offset."""
     match relation:
-        case Aggregate() if relation.calls:
+        case LogicalAggregate() if relation.calls:
             return "the aggregation", relation.offset
-        case Aggregate() if is_insert_only(relation.input):
+        case LogicalAggregate() if is_insert_only(relation.input):
             return "the removal of duplicates", relation.offset
-        case Join() if relation.join_type not in ("inner", "semi"):
+        case LogicalJoin() if relation.join_type not in ("inner", "semi"):
             return f"the {relation.join_type} join", relation.offset
-        case RowNumber() if is_insert_only(relation.input):
+        case LogicalRowNumber() if is_insert_only(relation.input):
             return "the choice of first rows (ROW_NUMBER or LIMIT)", 0
-        case Scan():
+        case LogicalScan():
             return f"the changelog of '{relation.declared}'", relation.offset
         case _:
             return _first_updating(next(i for i in inputs_of(relation) if not is_insert_only(i)))

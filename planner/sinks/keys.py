@@ -12,18 +12,18 @@ from typing import assert_never
 from hintplan.planner.context import Context, TableEntry
 from hintplan.planner.properties.unique_keys import is_insert_only, unique_keys
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
-    Expand,
-    Join,
-    LookupJoin,
-    Passing,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalPassthrough,
+    LogicalScan,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    Scan,
-    Union,
-    Unnest,
-    Values,
 )
 from hintplan.planner.statements.model import Insert
 from hintplan.plans.connectors.table import is_upsert_sink
@@ -101,11 +101,11 @@ def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, r
 def _ends_in_join(relation: Relation) -> bool:
     """Return True if the rows come from a join, a lookup or a call, below filters, projections and sorts."""
     match relation:
-        case Calc() | Passing():
+        case LogicalCalc() | LogicalPassthrough():
             return _ends_in_join(relation.input)
-        case Join() | LookupJoin() | Correlate() | Unnest():
+        case LogicalJoin() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
             return True
-        case Scan() | Values() | Expand() | Aggregate() | Union():
+        case LogicalScan() | LogicalValues() | LogicalExpand() | LogicalAggregate() | LogicalUnion():
             return False
         case _:
             assert_never(relation)

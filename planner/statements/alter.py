@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from hintplan.planner.statements.columns import Key, read_column, read_declarations, read_options
+from hintplan.planner.statements.columns import Key, read_column, read_declarations, read_with_options
 from hintplan.planner.statements.ddl import table_name
 from hintplan.planner.statements.model import AlterAction, AlterTable, AlterView, ColumnPlace
 from hintplan.planner.syntax.cursor import Cursor
@@ -24,7 +24,7 @@ def read_alter_table(cursor: Cursor) -> AlterTable:
     offset = cursor.offset
     name = table_name(cursor, "the name of a table")
     if cursor.take("SET"):
-        options, places = read_options(cursor)
+        options, places = read_with_options(cursor)
         statement = AlterTable(
             name=name,
             offset=offset,

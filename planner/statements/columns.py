@@ -166,7 +166,7 @@ def _read_watermark(cursor: Cursor, offset: int) -> Watermark:
     return column, cursor.slice(tokens), offset
 
 
-def read_options(cursor: Cursor) -> tuple[dict[str, str], dict[str, int]]:
+def read_with_options(cursor: Cursor) -> tuple[dict[str, str], dict[str, int]]:
     """Read ``('key' = 'value', ...)``, and return the options, ``connector`` first, and the offset of each."""
     cursor.expect("(")
     options: dict[str, str] = {}

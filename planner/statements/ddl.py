@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from hintplan.planner.statements.columns import Key, read_column, read_declarations, read_options
+from hintplan.planner.statements.columns import Key, read_column, read_declarations, read_with_options
 from hintplan.planner.statements.model import (
     ColumnDeclaration,
     CreateFunction,
@@ -67,7 +67,7 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
             raise cursor.source.error(f"{words} is not supported", cursor.offset, instead)
     partitioned_offset = cursor.offset
     partitioned = cursor.names("a column name") if cursor.take("PARTITIONED", "BY") else ()
-    options, option_offsets = read_options(cursor) if cursor.take("WITH") else ({}, {})
+    options, option_offsets = read_with_options(cursor) if cursor.take("WITH") else ({}, {})
     like = _like(cursor) if cursor.take("LIKE") else None
     query = _query(cursor, name) if cursor.peek("AS") else ()
     if like is not None and query:

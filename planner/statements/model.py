@@ -315,7 +315,7 @@ class ExecutePlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StopJob:
+class StopJobStatement:
     """``STOP JOB 'name'``."""
 
     name: str
@@ -348,5 +348,5 @@ Statement = (
     | Explain
     | CompilePlan
     | ExecutePlan
-    | StopJob
+    | StopJobStatement
 )

@@ -29,7 +29,7 @@ from hintplan.planner.statements.model import (
     Show,
     Statement,
     StatementSet,
-    StopJob,
+    StopJobStatement,
     UncacheTable,
     UseDefault,
 )
@@ -55,7 +55,7 @@ OPENINGS: Mapping[type[Statement], tuple[str, ...]] = {
     Explain: ("EXPLAIN ", "EXPLAIN PLAN FOR "),
     CompilePlan: ("COMPILE PLAN '", "COMPILE AND EXECUTE PLAN '"),
     ExecutePlan: ("EXECUTE PLAN '",),
-    StopJob: ("STOP JOB '",),
+    StopJobStatement: ("STOP JOB '",),
 }
 """The openings of each kind of statement, up to the first name, value or query."""
 

@@ -13,7 +13,7 @@ Other modules read and write files, and decide about an existing plan file.
 from __future__ import annotations
 
 from hintplan.planner.statements.model import CompilePlan, ExecutePlan, Explain, Insert, Select, StatementSet
-from hintplan.planner.statements.query_statements import read_insert, read_query
+from hintplan.planner.statements.query_statements import read_insert, read_select
 from hintplan.planner.syntax.cursor import Cursor, word_of
 
 _SET_FORM = "write EXECUTE STATEMENT SET BEGIN ...; END;"
@@ -118,6 +118,6 @@ def _job(cursors: list[Cursor]) -> Insert | Select | StatementSet:
         return read_set(cursors, offset, opened_by="")
     if cursor.peek("INSERT"):
         return read_insert(cursor)
-    if (query := read_query(cursor)) is not None:
+    if (query := read_select(cursor)) is not None:
         return query
     raise cursor.unexpected("INSERT INTO, SELECT or STATEMENT SET", "see docs/sql-client.md for the statements")

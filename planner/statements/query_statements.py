@@ -72,7 +72,7 @@ def _check_commas(cursor: Cursor) -> None:
             raise cursor.source.error("MATCH_RECOGNIZE is not supported", token.start, advice)
 
 
-def read_query(cursor: Cursor) -> Select | None:
+def read_select(cursor: Cursor) -> Select | None:
     """Read a query up to the end of the statement, or return None if none starts here."""
     if not (cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("VALUES") or cursor.peek("(")):
         return None

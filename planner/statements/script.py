@@ -26,9 +26,9 @@ from hintplan.planner.statements.catalog_statements import (
     read_use,
 )
 from hintplan.planner.statements.ddl import create_function, create_table, create_view
-from hintplan.planner.statements.model import AddJar, ResetOption, SetOption, Statement, StopJob
+from hintplan.planner.statements.model import AddJar, ResetOption, SetOption, Statement, StopJobStatement
 from hintplan.planner.statements.plan_statements import read_compile, read_execute, read_explain, read_set
-from hintplan.planner.statements.query_statements import check_form, read_insert, read_query
+from hintplan.planner.statements.query_statements import check_form, read_insert, read_select
 from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.cursor import Cursor, word_of
 from hintplan.planner.syntax.dialect import Token, TokenType, tokenize
@@ -112,7 +112,7 @@ def _statement(cursor: Cursor) -> Statement:
         return ResetOption(key=None if cursor.at_end else _key(cursor), offset=offset)
     if cursor.peek("INSERT"):
         return read_insert(cursor)
-    if (query := read_query(cursor)) is not None:
+    if (query := read_select(cursor)) is not None:
         return query
     check_form(cursor)
     if cursor.take("CREATE"):
@@ -153,7 +153,7 @@ def _statement(cursor: Cursor) -> Statement:
     if cursor.take("UNCACHE"):
         return read_uncache(cursor, offset)
     if cursor.take("STOP", "JOB"):
-        return StopJob(name=cursor.last_string("the name of a job"), offset=offset)
+        return StopJobStatement(name=cursor.last_string("the name of a job"), offset=offset)
     hint = _INSTEAD.get(word) or did_you_mean(word, _KNOWN, what="supported statements")
     raise source.error(f"{word or 'this'} is not a supported statement", offset, hint)
 

@@ -246,9 +246,9 @@ def tokenize(text: str, offset: int = 0) -> list[Token]:
     return [Token(t.token_type, t.text, t.line, t.col, t.start + offset, t.end + offset) for t in tokens_of_text]
 
 
-def refuse_long_numbers(source: Source, found: list[Token]) -> None:
+def refuse_long_numbers(source: Source, tokens: list[Token]) -> None:
     """Raise SqlError for a number longer than any type allows. Python itself cannot convert every such number."""
-    for token in found:
+    for token in tokens:
         if token.token_type == TokenType.NUMBER and len(token.text) > _LONGEST_NUMBER:
             message = f"a number has at most {_LONGEST_NUMBER} characters, found {len(token.text):,}"
             raise source.error(message, token.start, "no type has more than 38 digits")

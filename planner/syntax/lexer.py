@@ -4,7 +4,7 @@ The lexer replaces comments and hints by blanks of the same length, so that offs
 It keeps hints with their positions; :mod:`hintplan.planner.hints.grammar` decides if a position is allowed. It knows no
 statements.
 
->>> scan(Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1 -- one")).text
+>>> scan_text(Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1 -- one")).text
 'SELECT                             1       '
 """
 
@@ -42,7 +42,7 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scanned:
+class ScannedText:
     """The scanned ``text``, with comments and hints blanked out. ``near_hints`` are comments that look like hints."""
 
     text: str
@@ -64,7 +64,7 @@ def statement_end(text: str, start: int) -> int | None:
     return None
 
 
-def scan(source: Source, first: int = 0, stop: int | None = None) -> Scanned:
+def scan_text(source: Source, first: int = 0, stop: int | None = None) -> ScannedText:
     """Blank out comments and hints from ``first`` to ``stop``.
 
     Raise SqlError for a missing closing mark, and for double quotes.
@@ -112,7 +112,7 @@ def scan(source: Source, first: int = 0, stop: int | None = None) -> Scanned:
     kept.append(text[position:stop])
     if depth:
         raise source.error("'(' is never closed", depth[-1], "add the missing ')'")
-    return Scanned(text="".join(kept), hints=tuple(hints), near_hints=tuple(near_hints))
+    return ScannedText(text="".join(kept), hints=tuple(hints), near_hints=tuple(near_hints))
 
 
 def _quoted_end(source: Source, start: int, quote: str) -> int:

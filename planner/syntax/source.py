@@ -118,7 +118,7 @@ class Source:
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class Diagnostics:
     """Collects findings once each, in the order of the text.
 
     With ``strict_hints``, warnings about hints become errors.

@@ -32,7 +32,7 @@ from hintplan.planner.translation.user_calls import fitted_arguments
 from hintplan.plans.declarations.computations import BUILT_IN, COLLECTIONS, VARIANCES
 from hintplan.plans.declarations.types import DataType, parse_type
 
-__all__ = ["NAMES", "parse_type", "result_type", "translate"]
+__all__ = ["NAMES", "parse_type", "result_type", "translate_aggregate"]
 
 _SAMPLES = {"VARIANCE": "VAR_SAMP", "STDDEV": "STDDEV_SAMP"}
 """Synonyms of variances and standard deviations."""
@@ -69,7 +69,7 @@ def result_type(function: str, argument: DataType | None) -> DataType | None:
     return argument
 
 
-def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr:
+def translate_aggregate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr:
     """Translate the aggregate call ``node``, with the condition of its FILTER."""
     entry, offset = (t.functions or {}).get(node.name.lower()), offset_of(node)
     name = node.name if entry is not None else node.name.upper()

@@ -30,24 +30,24 @@ def function_call(t: Translator, node: exp.Expr) -> Expr:
     if name.lower() in t.functions:
         return _user_call(t, node)
     if name == "ROW":
-        return nested.row(t, node)
+        return nested.translate_row(t, node)
     if name in aggregates.DOCUMENTS:
-        return json_aggregates.translate(t, node)
+        return json_aggregates.translate_json_aggregate(t, node)
     if name == aggregates.PERCENTILE:
-        return percentiles.translate(t, node, None)
+        return percentiles.translate_percentile(t, node, None)
     if name in aggregates.NAMES:
-        return aggregates.translate(t, node, None)
+        return aggregates.translate_aggregate(t, node, None)
     if name in FORMS:
         return json_call(t, node)
     if name in grouping_sets.FUNCTIONS:
-        return grouping_sets.translate(t, node)
+        return grouping_sets.translate_grouping_function(t, node)
     if any(isinstance(a, exp.Distinct) for a in node.expressions):
         raise t.source.error(f"{name} does not take DISTINCT", offset, "remove DISTINCT")
     if name == "MOD" and len(node.expressions) == 2:
         return arithmetic_operation(t, exp.Mod(this=node.expressions[0], expression=node.expressions[1]))
     if " " not in name and name not in scalars.known_functions():  # FLOOR TO is a form, not a name
         return _user_call(t, node)
-    return scalars.translate(t.source, name, tuple(_arguments(t, name, node)), offset)
+    return scalars.compile_function_call(t.source, name, tuple(_arguments(t, name, node)), offset)
 
 
 def _arguments(t: Translator, name: str, node: exp.Expr) -> Iterator[Expr]:
@@ -81,7 +81,7 @@ def _user_call(t: Translator, node: exp.Expr) -> Expr:
                 t.expression(argument)
         return UNKNOWN
     if entry.is_aggregate:
-        return aggregates.translate(t, node, None)
+        return aggregates.translate_aggregate(t, node, None)
     return scalar_call(t.source, entry, name, tuple(t.expression(a) for a in node.expressions), offset)
 
 
@@ -159,8 +159,8 @@ def filtered_aggregate(t: Translator, node: exp.Expr) -> Expr:
         message = f"{node.this.name.upper()} does not take FILTER"
         raise t.source.error(message, offset_of(node), "aggregate in a sub-query with WHERE, as in Flink")
     if node.this.name.upper() == aggregates.PERCENTILE:
-        return percentiles.translate(t, node.this, node.expression.this)
-    return aggregates.translate(t, node.this, node.expression.this)
+        return percentiles.translate_percentile(t, node.this, node.expression.this)
+    return aggregates.translate_aggregate(t, node.this, node.expression.this)
 
 
 def special_form(function: str, *parts: str) -> Handler:
@@ -169,7 +169,7 @@ def special_form(function: str, *parts: str) -> Handler:
     def handle(t: Translator, node: exp.Expr) -> Expr:
         only(t.source, node, *parts)
         arguments = (node.args.get(part) for part in parts)
-        return scalars.translate(
+        return scalars.compile_function_call(
             t.source, function, tuple(t.expression(a) for a in arguments if isinstance(a, exp.Expr)), offset_of(node)
         )
 
@@ -183,7 +183,7 @@ def extract(t: Translator, node: exp.Expr) -> Expr:
     if unit not in PARTS and unit not in MORE_PARTS:
         supported = ", ".join((*PARTS, *MORE_PARTS))
         raise t.source.error(f"EXTRACT({unit} FROM ...) is not supported", offset_of(node), f"use {supported}")
-    return scalars.translate(t.source, function, (t.expression(node.expression),), offset_of(node))
+    return scalars.compile_function_call(t.source, function, (t.expression(node.expression),), offset_of(node))
 
 
 def trim(t: Translator, node: exp.Expr) -> Expr:
@@ -193,4 +193,4 @@ def trim(t: Translator, node: exp.Expr) -> Expr:
     blank = character is None or (isinstance(character, exp.Literal) and character.name == " ")
     arguments = (t.expression(node.this), *([] if blank or character is None else [t.expression(character)]))
     function = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
-    return scalars.translate(t.source, function, arguments, offset_of(node))
+    return scalars.compile_function_call(t.source, function, arguments, offset_of(node))

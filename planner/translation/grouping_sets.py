@@ -16,7 +16,7 @@ from itertools import product
 
 from sqlglot import exp
 
-from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, Call, Expr, Field, Ref, call, literal
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, Call, Expr, Field, FieldRef, call, literal
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.source import Source
 from hintplan.planner.translation.translator import Translator
@@ -109,7 +109,7 @@ class _Reader:
             raise self.source.error(message, offset_of(node), "list the needed sets with GROUPING SETS")
 
 
-def translate(t: Translator, node: exp.Expr) -> Expr:
+def translate_grouping_function(t: Translator, node: exp.Expr) -> Expr:
     """Translate a call of one of ``FUNCTIONS``, which stays a call until :func:`grouping_number` knows the sets."""
     name, offset = node.name.upper(), offset_of(node)
     if not t.aggregates:
@@ -130,21 +130,22 @@ def is_grouping_call(expression: Expr) -> bool:
     return isinstance(expression, Call) and expression.function in FUNCTIONS
 
 
-def grouping_number(source: Source, found: Call, groups: GroupingSets, group_id: Field | None) -> Expr:
+def grouping_number(source: Source, function_call: Call, groups: GroupingSets, group_id: Field | None) -> Expr:
     """Return the value of a call of one of ``FUNCTIONS``: a constant, or a CASE over ``group_id``, the id of the set.
 
     GROUP_ID is always 0, because it numbers equal sets, and no set occurs twice.
     """
     places: list[int] = []
-    for argument in found.args:
+    for argument in function_call.args:
         if argument not in groups.keys:
-            offset = getattr(argument, "offset", 0) or found.offset
-            raise source.error(f"{found.function} takes grouped columns only", offset, "name columns of GROUP BY")
+            offset = getattr(argument, "offset", 0) or function_call.offset
+            message = f"{function_call.function} takes grouped columns only"
+            raise source.error(message, offset, "name columns of GROUP BY")
         places.append(groups.keys.index(argument))
     if group_id is None or not places:
-        return literal(0, BIGINT, found.offset)
+        return literal(0, BIGINT, function_call.offset)
     if places == list(range(len(groups.keys))):
-        return Ref(field=group_id, offset=found.offset)
+        return FieldRef(field=group_id, offset=function_call.offset)
     by_number: dict[int, list[int]] = {}
     for members in groups.sets:
         number = sum(1 << i for i, place in enumerate(reversed(places)) if place not in members)
@@ -153,8 +154,8 @@ def grouping_number(source: Source, found: Call, groups: GroupingSets, group_id:
     parts: list[Expr] = []
     for number in chosen:
         ids = tuple(literal(each, BIGINT) for each in by_number[number])
-        of_set = call("=" if len(ids) == 1 else "IN", (Ref(field=group_id), *ids), BOOLEAN, found.offset)
+        of_set = call("=" if len(ids) == 1 else "IN", (FieldRef(field=group_id), *ids), BOOLEAN, function_call.offset)
         parts += [of_set, literal(number, BIGINT)]
     if not parts:
-        return literal(last, BIGINT, found.offset)
-    return call("CASE", (*parts, literal(last, BIGINT)), BIGINT, found.offset)
+        return literal(last, BIGINT, function_call.offset)
+    return call("CASE", (*parts, literal(last, BIGINT)), BIGINT, function_call.offset)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hintplan.planner.expressions.functions.arguments import choose
-from hintplan.planner.expressions.functions.json_values import Part, json_member
+from hintplan.planner.expressions.functions.json_values import JsonValue, json_member
 from hintplan.planner.expressions.nested_parts import row_of
 from hintplan.planner.expressions.typed import (
     BOOLEAN,
@@ -32,7 +32,7 @@ _TEXTS = DataType(root="ARRAY", children=(STRING,))
 _ENTRY = DataType(root="ROW", names=("name", "member"), children=(STRING, STRING))
 
 
-def translate(t: Translator, node: exp.Expr) -> Expr:
+def translate_json_aggregate(t: Translator, node: exp.Expr) -> Expr:
     """Translate a call to the document of its group, as STRING."""
     name, offset = node.name.upper(), offset_of(node)
     inner = inside(t, name, offset)
@@ -51,7 +51,7 @@ def translate(t: Translator, node: exp.Expr) -> Expr:
     return _object(inner, arguments[0], value, absent=absent, offset=offset)
 
 
-def _object(t: Translator, key: exp.Expr, value: Part, *, absent: bool, offset: int) -> Expr:
+def _object(t: Translator, key: exp.Expr, value: JsonValue, *, absent: bool, offset: int) -> Expr:
     name = t.expression(key)
     if not name.type.is_text:
         message = f"a name in JSON_OBJECTAGG must be text, found {name.type.as_nullable()}"
@@ -71,7 +71,7 @@ def _object(t: Translator, key: exp.Expr, value: Part, *, absent: bool, offset: 
     )
 
 
-def _all(value: Part, kept: Expr, absent: bool, offset: int) -> Expr:
+def _all(value: JsonValue, kept: Expr, absent: bool, offset: int) -> Expr:
     """Collect ``kept`` for the rows of a group; if ``absent``, only for rows in which ``value`` is not NULL."""
     may_be_null = value.text != value.or_null
     where = call("IS NOT NULL", (value.text,), BOOLEAN, offset) if absent and may_be_null else None

@@ -9,7 +9,14 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hintplan.planner.expressions.coercion import cast
-from hintplan.planner.expressions.functions.json_values import FORMS, Part, document, json_array, json_object, part_of
+from hintplan.planner.expressions.functions.json_values import (
+    FORMS,
+    JsonValue,
+    json_array,
+    json_document,
+    json_object,
+    part_of,
+)
 from hintplan.planner.expressions.typed import BOOLEAN, DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.json_forms import ON_EMPTY, ON_ERROR, ON_NULL, RETURNING, WRAPPER
@@ -25,7 +32,7 @@ _CLAUSES = {"JSON_EXISTS": (ON_ERROR,), "JSON_QUERY": (RETURNING, WRAPPER, ON_EM
 Clauses = dict[str, exp.Expr]
 
 
-def is_json(t: Translator, node: exp.Expr) -> Expr:
+def translate_is_json(t: Translator, node: exp.Expr) -> Expr:
     """Translate ``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
     condition, offset = node.expression, offset_of(node)
     if condition.args.get("with_") is not None or condition.args.get("unique"):
@@ -157,7 +164,7 @@ def _constructed(t: Translator, name: str, arguments: list[exp.Expr], clauses: C
     absent = behavior.name == "ABSENT" if behavior is not None else name == "JSON_ARRAY"
     if name == "JSON_ARRAY":
         return json_array([part(t, name, each, offset) for each in arguments], absent=absent, offset=offset)
-    members: dict[str, Part] = {}
+    members: dict[str, JsonValue] = {}
     for key, value in zip(arguments[::2], arguments[1::2], strict=True):
         if not (isinstance(key, exp.Literal) and key.is_string):
             raise t.source.error("a name in JSON_OBJECT must be a literal", offset_of(key), "write KEY 'name' VALUE x")
@@ -173,10 +180,10 @@ def _string(t: Translator, arguments: list[exp.Expr], offset: int) -> Expr:
     return part(t, "JSON_STRING", arguments[0], offset).text
 
 
-def part(t: Translator, name: str, node: exp.Expr, offset: int) -> Part:
+def part(t: Translator, name: str, node: exp.Expr, offset: int) -> JsonValue:
     """Translate an element of a document: calls of JSON_OBJECT and JSON_ARRAY are nested, anything else is a value."""
     value = t.expression(node)
-    return document(value) if _is_document(node) else part_of(t.source, name, value, offset)
+    return json_document(value) if _is_document(node) else part_of(t.source, name, value, offset)
 
 
 def _is_document(node: exp.Expr) -> bool:
@@ -194,4 +201,4 @@ def _is_document(node: exp.Expr) -> bool:
     return name in ("JSON_ARRAY", "JSON_OBJECT")
 
 
-__all__ = ["FORMS", "is_json", "json_call", "part"]
+__all__ = ["FORMS", "json_call", "part", "translate_is_json"]

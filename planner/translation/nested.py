@@ -47,7 +47,7 @@ def bracket(t: Translator, node: exp.Expr) -> Expr:
     if _is_word(node.this, "MULTISET"):
         raise scalars.unknown(t.source, "MULTISET", offset)
     if _is_word(node.this, "MAP"):
-        return nested.map_of(t.source, tuple(t.expression(key) for key in keys), offset)
+        return nested.map_constructor(t.source, tuple(t.expression(key) for key in keys), offset)
     if len(keys) != 1 or isinstance(keys[0], exp.Slice):
         raise t.source.error("'[...]' takes one position or key", offset, "write arr[1], or ARRAY_SLICE(arr, 1, 3)")
     return nested.item(t.source, t.expression(node.this), t.expression(keys[0]), offset)
@@ -58,12 +58,12 @@ def _is_word(node: exp.Expr, word: str) -> bool:
     return plain and node.name.upper() == word and not node.this.args.get("quoted")
 
 
-def array(t: Translator, node: exp.Expr) -> Expr:
+def translate_array(t: Translator, node: exp.Expr) -> Expr:
     """Translate ``ARRAY[a, b]``."""
     only(t.source, node, "expressions")
-    return nested.array(t.source, tuple(t.expression(each) for each in node.expressions), offset_of(node))
+    return nested.array_constructor(t.source, tuple(t.expression(each) for each in node.expressions), offset_of(node))
 
 
-def row(t: Translator, node: exp.Expr) -> Expr:
+def translate_row(t: Translator, node: exp.Expr) -> Expr:
     """Translate ``ROW(a, b)`` or ``(a, b)``."""
-    return nested.row(t.source, tuple(t.expression(each) for each in node.expressions), offset_of(node))
+    return nested.row_constructor(t.source, tuple(t.expression(each) for each in node.expressions), offset_of(node))

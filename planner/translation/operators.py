@@ -10,16 +10,16 @@ from hintplan.planner.expressions.likes import like_pattern, similar_pattern
 from hintplan.planner.expressions.nested_parts import is_constructor
 from hintplan.planner.expressions.operands import (
     arithmetic,
-    comparable,
+    comparison_operands,
+    is_not_distinct,
     mismatch,
     mixed_moments,
-    not_distinct,
     shift_time,
 )
 from hintplan.planner.expressions.texts_read import read_texts
 from hintplan.planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from hintplan.planner.syntax.dialect import offset_of
-from hintplan.planner.translation.json_calls import is_json
+from hintplan.planner.translation.json_calls import translate_is_json
 from hintplan.planner.translation.translator import Translator, only
 from hintplan.plans.declarations.patterns import SLOW_HINT, slow_pattern
 
@@ -59,7 +59,7 @@ def comparison(t: Translator, node: exp.Expr) -> Expr:
         )
         raise t.source.error(f"{what} is not supported", offset, advice)
     pair = read_texts(t.source, operator, (t.expression(node.this), t.expression(node.expression)))
-    return compared(operator, comparable(t.source, f"'{operator}'", pair, offset), offset)
+    return compared(operator, comparison_operands(t.source, f"'{operator}'", pair, offset), offset)
 
 
 def _compared_with_list(t: Translator, node: exp.Expr, listed: exp.Anonymous) -> Expr:
@@ -87,7 +87,7 @@ def null_safe_equality(t: Translator, node: exp.Expr) -> Expr:
         value = a if b.type == NULL else b
         same: Expr = call("IS NULL", (value,), BOOLEAN, offset)
     else:
-        same = not_distinct(t.source, "IS DISTINCT FROM", a, b, offset)
+        same = is_not_distinct(t.source, "IS DISTINCT FROM", a, b, offset)
     return same if isinstance(node, exp.NullSafeEQ) else call("NOT", (same,), BOOLEAN, offset)
 
 
@@ -102,7 +102,7 @@ def is_condition(t: Translator, node: exp.Expr) -> Expr:
         wanted = truth if node.expression.this else call("NOT", (truth,), BOOLEAN, offset)
         return call("coalesce", (wanted, literal("FALSE", BOOLEAN, offset)), BOOLEAN, offset)
     if isinstance(node.expression, exp.JSON):
-        return is_json(t, node)
+        return translate_is_json(t, node)
     raise t.source.error("this IS is not supported", offset, "write IS NULL, IS TRUE, IS FALSE or IS DISTINCT FROM")
 
 
@@ -113,7 +113,7 @@ def between_bounds(t: Translator, node: exp.Expr) -> Expr:
     operands = (node.this, node.args["low"], node.args["high"])
     parts = read_texts(t.source, "BETWEEN", tuple(map(t.expression, operands)))
     if not mixed_moments(parts):
-        parts = comparable(t.source, "BETWEEN", parts, offset)
+        parts = comparison_operands(t.source, "BETWEEN", parts, offset)
     value, low, high = parts
     in_range = _between(t, value, low, high, offset)
     if not node.args.get("symmetric"):
@@ -126,7 +126,7 @@ def _between(t: Translator, value: Expr, low: Expr, high: Expr, offset: int) -> 
     if not mixed_moments((value, low, high)):
         return between((value, low, high), offset)
     bounds = ((">=", (value, low)), ("<=", (value, high)))
-    parts = (compared(o, comparable(t.source, f"'{o}'", pair, offset), offset) for o, pair in bounds)
+    parts = (compared(o, comparison_operands(t.source, f"'{o}'", pair, offset), offset) for o, pair in bounds)
     return call("AND", tuple(parts), BOOLEAN, offset)
 
 
@@ -144,7 +144,7 @@ def in_list(t: Translator, node: exp.Expr) -> Expr:
     only(t.source, node, "this", "expressions")
     values = (t.expression(node.this), *(t.expression(e) for e in node.expressions))
     values = read_texts(t.source, "IN", values)
-    return is_in(comparable(t.source, "IN", values, offset_of(node)), offset_of(node))
+    return is_in(comparison_operands(t.source, "IN", values, offset_of(node)), offset_of(node))
 
 
 def like(t: Translator, node: exp.Expr) -> Expr:
@@ -217,7 +217,7 @@ def concatenation(t: Translator, node: exp.Expr) -> Expr:
     return call("||", values, STRING, offset_of(node))
 
 
-def case(t: Translator, node: exp.Expr) -> Expr:
+def translate_case(t: Translator, node: exp.Expr) -> Expr:
     """Translate CASE, with or without a subject."""
     offset = offset_of(node)
     subject = node.this if isinstance(node.this, exp.Expr) else None
@@ -230,4 +230,4 @@ def case(t: Translator, node: exp.Expr) -> Expr:
         parts.append(t.expression(branch.args["true"]))
     default = node.args.get("default")
     parts.append(t.expression(default) if default is not None else literal(None, NULL, offset))
-    return scalars.case(t.source, tuple(parts), offset)
+    return scalars.case_expression(t.source, tuple(parts), offset)

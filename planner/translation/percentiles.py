@@ -31,7 +31,7 @@ from hintplan.plans.declarations.types import DataType
 _VALUES = DataType(root="ARRAY", children=(DOUBLE,))
 
 
-def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr:
+def translate_percentile(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr:
     """Translate a call of PERCENTILE to a DOUBLE, or to an ARRAY of DOUBLEs for an ARRAY of percentages."""
     offset, arguments = offset_of(node), node.expressions
     inner = inside(t, "PERCENTILE", offset)

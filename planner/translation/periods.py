@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from hintplan.planner.expressions.operands import comparable, shift_time
+from hintplan.planner.expressions.operands import comparison_operands, shift_time
 from hintplan.planner.expressions.typed import BOOLEAN, Expr, call
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.translator import Translator
@@ -22,7 +22,7 @@ def overlaps(t: Translator, node: exp.Expr) -> Expr:
     if a.type.root != c.type.root:
         message = f"OVERLAPS does not take {a.type.as_nullable()} and {c.type.as_nullable()}"
         raise t.source.error(message, offset, "convert one period with CAST")
-    a, b, c, d = comparable(t.source, "OVERLAPS", (a, b, c, d), offset)
+    a, b, c, d = comparison_operands(t.source, "OVERLAPS", (a, b, c, d), offset)
     (first, last), (start, end) = (_in_order(*ends, offset) for ends in ((a, b), (c, d)))
     parts = (call(">=", (last, start), BOOLEAN, offset), call(">=", (end, first), BOOLEAN, offset))
     return call("AND", parts, BOOLEAN, offset)

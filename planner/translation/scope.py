@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hintplan.planner.expressions import nested
-from hintplan.planner.expressions.typed import INT, UNKNOWN, Expr, Field, Ref
+from hintplan.planner.expressions.typed import INT, UNKNOWN, Expr, Field, FieldRef
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.text.names import did_you_mean
 
-__all__ = ["INT", "Input", "Scope", "levels", "resolve", "resolve_path", "star"]
+__all__ = ["INT", "Input", "Scope", "levels", "resolve_column", "resolve_path", "star"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +58,15 @@ class Scope:
     hidden: frozenset[int] = frozenset()
     parent: Scope | None = None
 
-    def find(self, qualifier: str | None, name: str) -> list[Ref]:
+    def find(self, qualifier: str | None, name: str) -> list[FieldRef]:
         """Return all columns of this block, not of outer blocks, that the name may mean: at most one per input."""
         if qualifier is None and name in self.merged:
-            return [Ref(field=self.merged[name])]
+            return [FieldRef(field=self.merged[name])]
         inputs = self.inputs if qualifier is None else [i for i in self.inputs if i.name == qualifier]
-        return [Ref(field=match) for each in inputs for match in each.named(name)[:1]]
+        return [FieldRef(field=match) for each in inputs for match in each.named(name)[:1]]
 
 
-def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Expr:
+def resolve_column(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Expr:
     """Return the column ``[qualifier.]name``; raise SqlError if there is none, or more than one.
 
     Returns UNKNOWN if it may be a column of an input that failed.
@@ -82,7 +82,7 @@ def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offs
                 f"write one of {', '.join(owners)}" if len(set(owners)) > 1 else "give the columns different names",
             )
         if matches:
-            return Ref(field=matches[0].field, offset=offset)
+            return FieldRef(field=matches[0].field, offset=offset)
         level = level.parent
     if may_be_of_failed(scope, qualifier):
         source.problems.doubts += 1
@@ -105,12 +105,12 @@ def resolve_path(source: Source, scope: Scope, names: tuple[str, ...], offset: i
     """
     first, *path = names
     if not path:
-        return resolve(source, scope, None, first, offset)
+        return resolve_column(source, scope, None, first, offset)
     seen = list(levels(scope))
     if any(level.find(first, path[0]) for level in seen) or not any(level.find(None, first) for level in seen):
-        value, field_names = resolve(source, scope, first, path[0], offset), path[1:]
+        value, field_names = resolve_column(source, scope, first, path[0], offset), path[1:]
     else:
-        value, field_names = resolve(source, scope, None, first, offset), path
+        value, field_names = resolve_column(source, scope, None, first, offset), path
     if value is UNKNOWN:
         return value
     for name in field_names:

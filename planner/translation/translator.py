@@ -79,12 +79,12 @@ class Translator:
         condition = self.expression(node)
         return self.boolean(condition, node)
 
-    def boolean(self, found: Expr, node: exp.Expr) -> Expr:
-        """Return ``found``, the translation of ``node``, if it is boolean; else record an error and return UNKNOWN."""
-        if found.type.root in ("BOOLEAN", "NULL"):
-            return found
+    def boolean(self, condition: Expr, node: exp.Expr) -> Expr:
+        """Return ``condition``, the translation of ``node``, if it is boolean; else record an error."""
+        if condition.type.root in ("BOOLEAN", "NULL"):
+            return condition
         error = self.source.error(
-            f"expected a condition, found {found.type}", offset_of(node), "compare it with something"
+            f"expected a condition, found {condition.type}", offset_of(node), "compare it with something"
         )
         self.source.problems.add(error, self.source.problems.doubts, certain=True)
         return UNKNOWN
@@ -96,7 +96,7 @@ def only(source: Source, node: exp.Expr, *known: str) -> None:
         if key not in known and value:
             place = value[0] if isinstance(value, list) else value
             offset = offset_of(place) if isinstance(place, exp.Expr) else 0
-            raise source.error(f"{written(key)} is not supported here", offset or offset_of(node), "remove it")
+            raise source.error(f"{keyword(key)} is not supported here", offset or offset_of(node), "remove it")
 
 
 _WRITTEN = {
@@ -114,6 +114,6 @@ _WRITTEN = {
 }
 
 
-def written(key: str) -> str:
+def keyword(key: str) -> str:
     """Return the SQL keyword for a part of a syntax tree."""
     return _WRITTEN.get(key, key.rstrip("_").replace("_", " ").upper())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hintplan.planner.compile import compile_script
-from hintplan.planner.expressions.functions.refused import refusal
+from hintplan.planner.expressions.functions.refused import unsupported_function
 from hintplan.planner.expressions.scalars import known_functions
 from hintplan.plans.errors import SqlError
 from tests.planner.expressions.one_expression import ROW
@@ -91,7 +91,7 @@ def test_a_function_is_refused_by_name_with_the_reason(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in SECTIONS["elsewhere"] if re.fullmatch("[A-Z]+_(START|END|ROWTIME)", n)])
 def test_a_function_of_windows_is_refused_with_the_reason(name: str) -> None:
     if name not in ("WINDOW_START", "WINDOW_END", "MATCH_ROWTIME"):
-        assert refusal(name) is not None
+        assert unsupported_function(name) is not None
 
 
 def test_the_documentation_counts_them() -> None:

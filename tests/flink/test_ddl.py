@@ -13,7 +13,7 @@ import pytest
 
 from hintplan.planner.context import TableEntry
 from hintplan.planner.query.queries import build_view
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.planner.statements.model import CreateTable
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.declarations.tables import TableColumn
@@ -60,9 +60,9 @@ OTHER_COLUMNS = {
 """What is another type or name here, with the reason."""
 
 
-def _run(script: str) -> tuple[Session, SqlError | None]:
+def _run(script: str) -> tuple[CompileSession, SqlError | None]:
     """The session after ``script``, and why a statement of it was refused."""
-    session = Session.open()
+    session = CompileSession.open()
     for unit in session.feed(f"{BEFORE};"):
         session.apply(session.read(unit))
     for unit in session.feed(script + ";"):
@@ -80,7 +80,7 @@ def _run(script: str) -> tuple[Session, SqlError | None]:
     return session, None
 
 
-def _columns(session: Session) -> list[tuple[str, str, bool, str | None, str | None]]:
+def _columns(session: CompileSession) -> list[tuple[str, str, bool, str | None, str | None]]:
     """Name, type, key, and comment of the columns of ``t``, and whether a watermark goes by it."""
     if "t" in session.context.catalog.views:
         fields = build_view(session.context, session.context.catalog.views["t"]).fields

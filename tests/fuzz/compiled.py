@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.planner.statements.model import Select
 from hintplan.plans.model.plan import Plan
 from tests.fuzz.data import World
@@ -22,7 +22,7 @@ def script(world: World, query: Rendered, *, folder: str = "/data", batch: bool)
 
 def compiled(text: str, *, config: dict[str, str] | None = None) -> Plan:
     """The plan of a script that ends with a query; SqlError if it is refused."""
-    session = Session.open(config)
+    session = CompileSession.open(config)
     for unit in session.feed(text):
         plan: Plan | None = None
         with session.attempt(unit):

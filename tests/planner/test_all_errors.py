@@ -11,7 +11,7 @@ from hintplan.planner.cli import compile_command
 from hintplan.planner.compile import compile_sql
 from hintplan.planner.describe import known_names
 from hintplan.planner.execute_statement import execute_statement
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.planner.syntax.problems import MOST
 from hintplan.plans.errors import SqlError
 
@@ -221,7 +221,7 @@ def test_compiling_ends_after_so_many_errors(script: str) -> None:
 
 
 def test_an_error_in_a_session_leaves_nothing_behind() -> None:
-    session = Session.open()
+    session = CompileSession.open()
     wrong = "CREATE TABLE t (a STRNG, b NUMBER) WITH ('connector' = 'print');"
     with pytest.raises(SqlError) as caught:
         execute_statement(session, next(session.feed(wrong)))
@@ -234,7 +234,7 @@ def test_an_error_in_a_session_leaves_nothing_behind() -> None:
 
 
 def test_what_completion_finds_wrong_is_no_error_of_the_next_statement() -> None:
-    session = Session.open()
+    session = CompileSession.open()
     for statement in (GOOD, "CREATE VIEW v AS SELECT id FROM orders;", "DROP TABLE orders;"):
         for unit in session.feed(statement):
             execute_statement(session, unit)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from hintplan.planner.compile import compile_sql
 from hintplan.planner.context import Context
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.planner.syntax.budget import LIMITS, Budget, limits
 from hintplan.planner.syntax.units import units
 from hintplan.plans.commands.root import root
@@ -184,7 +184,7 @@ def test_a_client_counts_each_statement_for_itself(monkeypatch: pytest.MonkeyPat
     from hintplan.planner.execute_statement import execute_statement
 
     monkeypatch.setenv("HINTPLAN_LIMITS", "tokens=30")
-    session = Session.open()
+    session = CompileSession.open()
     for _ in range(20):
         for unit in session.feed("SET 'parallelism.default' = '2';"):
             execute_statement(session, unit)
@@ -208,7 +208,7 @@ def test_large_scripts_that_people_have_compile() -> None:
 
 
 def test_reading_statements_looks_at_each_piece_of_the_text_once() -> None:
-    session = Session.open()
+    session = CompileSession.open()
     text = "SET 'parallelism.default' = '2'; -- blanked out\n" * 50
     read = [session.read(unit) for unit in session.feed(text)]
     assert len(read) == len(list(units(session.source))) == 50

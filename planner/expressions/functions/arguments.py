@@ -1,7 +1,7 @@
 """Checks of the arguments of scalar functions, and small expressions that several functions share.
 
 >>> from hintplan.planner.expressions.typed import INT, literal
->>> check(Source(text=""), "ABS", (literal(1, INT),), ("number",), 0)
+>>> check_arguments(Source(text=""), "ABS", (literal(1, INT),), ("number",), 0)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[DataType], bool]]] = {
 }
 
 
-def check(source: Source, name: str, args: tuple[Expr, ...], kinds: tuple[str, ...], offset: int) -> None:
+def check_arguments(source: Source, name: str, args: tuple[Expr, ...], kinds: tuple[str, ...], offset: int) -> None:
     """Raise SqlError unless ``args`` match ``kinds`` in number and types."""
     least = sum(not kind.endswith("?") for kind in kinds)
     most = len(kinds)
@@ -80,7 +80,7 @@ def as_pattern(text: str) -> str:
     return re.sub(r"[.$|()\[{^?*+\\]", r"\\\g<0>", text)
 
 
-def text_of(source: Source, what: str, expression: Expr, offset: int) -> str:
+def nonempty_text_literal(source: Source, what: str, expression: Expr, offset: int) -> str:
     """Return the value of a text literal that is not empty; raise SqlError for any other expression."""
     text = literal_text(expression)
     if not text:

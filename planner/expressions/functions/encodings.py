@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from hintplan.planner.expressions.coercion import cast
 from hintplan.planner.expressions.functions.arguments import (
     Builder,
-    check,
+    check_arguments,
     choose,
     first_null,
     integer_or_none,
-    text_of,
+    nonempty_text_literal,
 )
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, call, literal
 from hintplan.planner.syntax.source import Source
@@ -34,7 +34,7 @@ _TAKES: Mapping[str, tuple[str, Callable[[DataType], bool]]] = {
 
 def _ascii(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile ASCII: the first UTF-8 byte as a signed number, 0 for empty text. Spark returns the code point."""
-    check(source, name, args, ("text",), offset)
+    check_arguments(source, name, args, ("text",), offset)
     point = call("ascii", args, INT, offset)
 
     def byte(shift: int, more: int) -> Expr:
@@ -49,11 +49,11 @@ def _ascii(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Ex
 
 def _character_set(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile ENCODE and DECODE, for UTF character sets only, because Spark fails at characters that a set lacks."""
-    check(source, name, args, ("text" if name == "ENCODE" else "any", "text"), offset)
+    check_arguments(source, name, args, ("text" if name == "ENCODE" else "any", "text"), offset)
     if name == "DECODE" and args[0].type.root not in ("BYTES", "BINARY", "VARBINARY", "NULL"):
         kind = args[0].type.as_nullable()
         raise source.error(f"argument 1 of DECODE must be BYTES, found {kind}", args[0].offset or offset, "convert it")
-    chosen = text_of(source, f"the character set of {name}", args[1], offset).upper()
+    chosen = nonempty_text_literal(source, f"the character set of {name}", args[1], offset).upper()
     if chosen not in _UTF or (name == "DECODE" and chosen != "UTF-8"):
         supported = ", ".join(_UTF) if name == "ENCODE" else "UTF-8"
         message = f"{name} with {chosen} is not supported: Spark fails at characters that Flink replaces"
@@ -65,7 +65,7 @@ def _character_set(source: Source, name: str, args: tuple[Expr, ...], offset: in
 
 def _unhex(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile UNHEX: NULL for text with a non-digit. Flink reads the first of an odd number of digits as 0."""
-    check(source, name, args, ("text",), offset)
+    check_arguments(source, name, args, ("text",), offset)
     (text,) = args
     remainder = call("%", (call("length", args, INT, offset), literal(2, INT)), INT, offset)
 
@@ -83,7 +83,7 @@ def _printf(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> E
     """Compile PRINTF with a literal format, whose conversions must give the same result in Java and Spark."""
     if not args:
         raise source.error("PRINTF takes a format and values", offset, "such as PRINTF('%s: %d', name, total)")
-    form = text_of(source, "the format of PRINTF", args[0], offset)
+    form = nonempty_text_literal(source, "the format of PRINTF", args[0], offset)
     place = args[0].offset or offset
     wanted = [m.lastgroup for m in _CONVERSION.finditer(form) if m.lastgroup != "percent"]
     if "%" in _CONVERSION.sub("", form):
@@ -106,7 +106,7 @@ def _overlay(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
     The default length is the length of ``other``. A ``start`` outside the text leaves it unchanged. With a length below
     1, the result ends after ``other``.
     """
-    check(source, name, args, ("text", "text", "integer", "integer?"), offset)
+    check_arguments(source, name, args, ("text", "text", "integer", "integer?"), offset)
     text, other, start = args[:3]
     length = args[3] if len(args) == 4 else call("length", (other,), INT, offset)
     size = call("length", (text,), INT, offset)
@@ -121,7 +121,7 @@ def _overlay(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
 
 def _address(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile INET_NTOA: the four bytes of a number, or NULL if the number has more bytes."""
-    check(source, name, args, ("integer",), offset)
+    check_arguments(source, name, args, ("integer",), offset)
     number = cast(args[0], BIGINT, offset)
     parts: list[Expr] = []
     for shift in (24, 16, 8, 0):
@@ -135,7 +135,7 @@ def _address(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
 
 def _truncate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile TRUNCATE of an exact number: cut off its fraction digits."""
-    check(source, name, args, ("number", "integer?"), offset)
+    check_arguments(source, name, args, ("number", "integer?"), offset)
     value, kind = args[0], args[0].type.as_nullable()
     places = integer_or_none(args[1]) if len(args) == 2 else 0
     if kind.root in ("FLOAT", "DOUBLE"):

@@ -4,7 +4,7 @@ Spark's ``to_json`` writes text with the same escapes as Flink, because both use
 known at compile time, and are sorted, as in Flink.
 
 >>> from hintplan.planner.expressions.spark_text import spark_text
->>> spark_text(json_object({"k": document(literal("1", STRING))}, absent=False, offset=0), {})
+>>> spark_text(json_object({"k": json_document(literal("1", STRING))}, absent=False, offset=0), {})
 '\\'{"k":1}\\''
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hintplan.planner.expressions.functions.arguments import Builder, check
+from hintplan.planner.expressions.functions.arguments import Builder, check_arguments
 from hintplan.planner.expressions.nested_parts import fields, is_constructor
 from hintplan.planner.expressions.typed import BOOLEAN, DOUBLE, NULL, STRING, Call, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
@@ -31,40 +31,40 @@ _PLAIN_SCALE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class JsonValue:
     """A value in a document. If the value is NULL, ``text`` is NULL, and ``or_null`` is the JSON literal ``null``."""
 
     text: Expr
     or_null: Expr
 
 
-def document(text: Expr) -> Part:
+def json_document(text: Expr) -> JsonValue:
     """Return a document that becomes part of another document as it is."""
-    return Part(text=text, or_null=text)
+    return JsonValue(text=text, or_null=text)
 
 
-def part_of(source: Source, name: str, value: Expr, offset: int) -> Part:
+def part_of(source: Source, name: str, value: Expr, offset: int) -> JsonValue:
     """Return the form of ``value`` in a document; raise SqlError for a type that JSON does not support."""
     place = value.offset or offset
     if value.type == NULL:
         raise source.error(f"{name} does not take NULL without a type", place, "write CAST(NULL AS STRING)")
     if isinstance(value, Literal) and value.text is None:
-        return Part(text=literal(None, STRING), or_null=_NULL)
+        return JsonValue(text=literal(None, STRING), or_null=_NULL)
     if value.type.is_text:
         if isinstance(value, Literal):
-            return document(literal(json_string(value.text or ""), STRING))
+            return json_document(literal(json_string(value.text or ""), STRING))
         array = call("to_json", (call("array", (value,), STRING, place),), STRING, place)
         # Text has quotes in JSON, so null without quotes stands for NULL.
         or_null = call("btrim", (array, literal("[]", STRING)), STRING, place)
-        return Part(text=call("nullif", (or_null, _NULL), STRING, place), or_null=or_null)
+        return JsonValue(text=call("nullif", (or_null, _NULL), STRING, place), or_null=or_null)
     if isinstance(value, Literal) and (value.type.root == "BOOLEAN" or value.type.is_integer):
-        return document(literal((value.text or "").lower(), STRING))
+        return json_document(literal((value.text or "").lower(), STRING))
     text = _text_of_nested(source, name, value, place) if value.type.is_nested else _text_of(value, place)
     if text is None:
         kind = value.type.as_nullable()
         advice = "write its parts one by one" if kind.is_nested else "write it as text: CAST(... AS STRING)"
         raise source.error(f"{name} does not take {kind}", place, advice)
-    return Part(text=text, or_null=call("coalesce", (text, _NULL), STRING, place))
+    return JsonValue(text=text, or_null=call("coalesce", (text, _NULL), STRING, place))
 
 
 def _text_of(value: Expr, place: int) -> Expr | None:
@@ -132,7 +132,7 @@ def _is_written(kind: DataType) -> bool:
     return all(map(_is_written, inside)) if kind.is_nested else _is_plain(kind) or kind.root == "DOUBLE"
 
 
-def json_object(members: Mapping[str, Part], *, absent: bool, offset: int) -> Expr:
+def json_object(members: Mapping[str, JsonValue], *, absent: bool, offset: int) -> Expr:
     """Return the object with ``members``; a NULL member is left out if ``absent``, else it is ``null``."""
     named = {name: literal(json_string(name) + ":", STRING) for name in sorted(members, key=_in_java)}
     parts = [([before], members[name]) for name, before in named.items()]
@@ -147,13 +147,13 @@ def json_member(name: Expr, value: Expr, offset: int) -> Expr:
     return call("CASE", (call("IS NULL", (name,), BOOLEAN, offset), literal(None, STRING), whole), STRING, offset)
 
 
-def json_array(elements: Sequence[Part], *, absent: bool, offset: int) -> Expr:
+def json_array(elements: Sequence[JsonValue], *, absent: bool, offset: int) -> Expr:
     """Return the array of ``elements``; a NULL element is left out if ``absent``, else it is ``null``."""
     return _enclosed("[", "]", [([], element) for element in elements], absent=absent, offset=offset)
 
 
 def _enclosed(
-    opening: str, closing: str, parts: Sequence[tuple[Sequence[Expr], Part]], *, absent: bool, offset: int
+    opening: str, closing: str, parts: Sequence[tuple[Sequence[Expr], JsonValue]], *, absent: bool, offset: int
 ) -> Expr:
     comma = literal(",", STRING)
     if absent and any(part.text != part.or_null for _, part in parts):
@@ -185,7 +185,7 @@ def _in_java(name: str) -> bytes:
 
 
 def _quoted(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("text",), offset)
+    check_arguments(source, name, args, ("text",), offset)
     return call(f"hp_{name.lower()}", args, STRING, offset)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from hintplan.planner.expressions.coercion import cast, common_type, implicitly_assignable
+from hintplan.planner.expressions.coercion import cast, common_data_type, implicitly_assignable
 from hintplan.planner.expressions.functions.arguments import (
     Builder,
     as_pattern,
-    check,
+    check_arguments,
     choose,
     integer_or_none,
     literal_text,
-    text_of,
+    nonempty_text_literal,
 )
 from hintplan.planner.expressions.typed import BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
@@ -45,7 +45,7 @@ def _is_set(value: Expr) -> bool:
 
 def _with_element(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> tuple[Expr, Expr]:
     """Return an array and a value of its element type; raise SqlError for a value of another type, as Flink does."""
-    check(source, name, args, ("any", "any"), offset)
+    check_arguments(source, name, args, ("any", "any"), offset)
     kind = _elements(source, name, args, offset)
     if not implicitly_assignable(args[1].type, kind):
         message = f"argument 2 of {name} must be {kind}, found {args[1].type.as_nullable()}"
@@ -98,7 +98,7 @@ def _added(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Ex
 
 def _same(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile ARRAY_DISTINCT and ARRAY_REVERSE."""
-    check(source, name, args, ("any",), offset)
+    check_arguments(source, name, args, ("any",), offset)
     kind = _elements(source, name, args, offset)
     if kind.has_entries and name == "ARRAY_DISTINCT":
         raise source.error(f"{name} does not take elements of type {kind.root}", offset, "use UNNEST")
@@ -111,13 +111,13 @@ _SPARK_OF_SEVERAL = {"ARRAY_CONCAT": "concat", "MAP_UNION": "map_concat"}
 def _of_several(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile functions of several arrays or maps, converted to their common type."""
     kinds = ("any*",) if name in _SPARK_OF_SEVERAL else ("any", "any")
-    check(source, name, args, kinds, offset)
+    check_arguments(source, name, args, kinds, offset)
     root = name.partition("_")[0]
     for place, arg in enumerate(args, 1):
         if arg.type.root != root:
             message = f"argument {place} of {name} must be {_article(root)}, found {arg.type.as_nullable()}"
             raise source.error(message, arg.offset or offset, f"use an {root}")
-    kind = common_type([arg.type for arg in args])
+    kind = common_data_type([arg.type for arg in args])
     if kind is None:
         types = ", ".join(str(arg.type.as_nullable()) for arg in args)
         raise source.error(f"the arguments of {name} have no common type: {types}", offset, "convert them with CAST")
@@ -130,7 +130,7 @@ def _of_several(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
 
 
 def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("any",), offset)
+    check_arguments(source, name, args, ("any",), offset)
     kind = _elements(source, name, args, offset)
     if kind.root in _UNSORTED:
         raise source.error(f"{name} does not take elements of type {kind.root}", offset, "use UNNEST")
@@ -139,7 +139,7 @@ def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
 
 def _sort(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile ARRAY_SORT: ascending with NULLs first, or descending with NULLs last, unless the call places NULLs."""
-    check(source, name, args, ("any", "boolean?", "boolean?"), offset)
+    check_arguments(source, name, args, ("any", "boolean?", "boolean?"), offset)
     kind = _elements(source, name, args, offset)
     if kind.root in _UNSORTED:
         raise source.error(f"{name} does not take elements of type {kind.root}", offset, "use UNNEST")
@@ -161,7 +161,7 @@ def _truth(source: Source, name: str, value: Expr, offset: int) -> bool:
 
 def _slice(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile ARRAY_SLICE: both positions count from 1, or from the end if negative; 0 means 1."""
-    check(source, name, args, ("any", "integer", "integer?"), offset)
+    check_arguments(source, name, args, ("any", "integer", "integer?"), offset)
     _elements(source, name, args, offset)
     for place, arg in enumerate(args[1:], 2):
         if arg.type != INT:
@@ -198,7 +198,7 @@ def _from_front(position: Expr, size: Expr, offset: int) -> Expr:
 
 
 def _join(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("any", "text", "text?"), offset)
+    check_arguments(source, name, args, ("any", "text", "text?"), offset)
     if not _elements(source, name, args, offset).is_text:
         message = f"argument 1 of {name} must be ARRAY<STRING>, found {args[0].type.as_nullable()}"
         raise source.error(message, args[0].offset or offset, "convert it: CAST(... AS ARRAY<STRING>)")
@@ -207,7 +207,7 @@ def _join(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
 
 def _element(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile ELEMENT: the only element of an array, or NULL if it is empty; several elements make the run fail."""
-    check(source, name, args, ("any",), offset)
+    check_arguments(source, name, args, ("any",), offset)
     kind = _elements(source, name, args, offset)
     several = call(">", (call("size", args, INT, offset), literal(1, INT)), BOOLEAN, offset)
     message = literal("ELEMENT is given an array that has more than one element", STRING)
@@ -216,7 +216,7 @@ def _element(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
 
 
 def _cardinality(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("any",), offset)
+    check_arguments(source, name, args, ("any",), offset)
     if args[0].type.root not in ("ARRAY", "MAP"):
         message = f"argument 1 of {name} must be an ARRAY or a MAP, found {args[0].type.as_nullable()}"
         advice = "count the rows of an UNNEST" if args[0].type.root == "MULTISET" else "use CHAR_LENGTH for text"
@@ -226,7 +226,7 @@ def _cardinality(source: Source, name: str, args: tuple[Expr, ...], offset: int)
 
 def _of_map(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile MAP_KEYS, MAP_VALUES and MAP_ENTRIES."""
-    check(source, name, args, ("any",), offset)
+    check_arguments(source, name, args, ("any",), offset)
     _elements(source, name, args, offset, "MAP")
     keys, values = args[0].type.children
     entry = DataType(root="ROW", names=_ENTRY, children=(keys, values))
@@ -235,17 +235,20 @@ def _of_map(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> E
 
 
 def _from_arrays(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("any", "any"), offset)
+    check_arguments(source, name, args, ("any", "any"), offset)
     keys, values = _elements(source, name, args, offset), _elements(source, name, args[1:], offset)
     return call("map_from_arrays", args, DataType(root="MAP", children=(keys, values)), offset)
 
 
 def _to_map(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile STR_TO_MAP. Separators are patterns in Flink and Spark; only Spark returns an entry for empty text."""
-    check(source, name, args, ("text", "text?", "text?"), offset)
+    check_arguments(source, name, args, ("text", "text?", "text?"), offset)
     if len(args) == 2:
         raise source.error(f"{name} takes 1 or 3 arguments, found 2", offset, "write both separators")
-    separators = [text_of(source, f"a separator of {name}", each, offset) for each in args[1:]] or [",", "="]
+    separators = [nonempty_text_literal(source, f"a separator of {name}", each, offset) for each in args[1:]] or [
+        ",",
+        "=",
+    ]
     kind = DataType(root="MAP", children=(STRING, STRING))
     entries = call("str_to_map", (args[0], *(literal(each, STRING) for each in separators)), kind, offset)
     empty = call("=", (args[0], literal("", STRING)), BOOLEAN, offset)
@@ -254,7 +257,7 @@ def _to_map(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> E
 
 def _split(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile SPLIT: an empty separator splits into characters, and empty text gives an empty array."""
-    check(source, name, args, ("text", "text"), offset)
+    check_arguments(source, name, args, ("text", "text"), offset)
     kind = DataType(root="ARRAY", children=(STRING,))
     separator = literal_text(args[1])
     if separator is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hintplan.planner.expressions.coercion import cast
-from hintplan.planner.expressions.functions.arguments import Builder, Signature, check, choose, integer_of
+from hintplan.planner.expressions.functions.arguments import Builder, Signature, check_arguments, choose, integer_of
 from hintplan.planner.expressions.operands import arithmetic
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
@@ -21,13 +21,13 @@ SIGNATURES: dict[str, Signature] = {
 
 
 def _abs(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("number",), offset)
+    check_arguments(source, name, args, ("number",), offset)
     return call("abs", args, args[0].type, offset)
 
 
 def _sign(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile SIGN with the argument's type, not Spark's DOUBLE; the result is NULL if a DECIMAL type cannot hold 1."""
-    check(source, name, args, ("number",), offset)
+    check_arguments(source, name, args, ("number",), offset)
     result = args[0].type.as_nullable()
     function = "TRY_CAST" if result.root == "DECIMAL" and result.precision == result.scale else "CAST"
     return cast(call("sign", args, DOUBLE, offset), result, offset, function=function)
@@ -38,7 +38,7 @@ def _logarithm(source: Source, name: str, args: tuple[Expr, ...], offset: int) -
 
     ``LOG(base, x)`` divides two logarithms.
     """
-    check(source, name, args, ("number", "number?") if name == "LOG" else ("number",), offset)
+    check_arguments(source, name, args, ("number", "number?") if name == "LOG" else ("number",), offset)
     function = "ln" if name == "LOG" else name.lower()
     logarithms = [_defined_logarithm(function, arg, offset) for arg in reversed(args)]
     return logarithms[0] if len(logarithms) == 1 else arithmetic(source, "/", logarithms[0], logarithms[1], offset)
@@ -55,7 +55,7 @@ def _defined_logarithm(function: str, value: Expr, offset: int) -> Expr:
 
 
 def _hex(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("any",), offset)
+    check_arguments(source, name, args, ("any",), offset)
     kind = args[0].type
     if not (kind.is_integer or kind.is_text):
         raise source.error(f"HEX takes an integer or STRING, found {kind.as_nullable()}", offset, "convert it")
@@ -64,7 +64,7 @@ def _hex(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr
 
 def _round_to_whole(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile FLOOR and CEIL with the type of the argument, where Spark returns BIGINT."""
-    check(source, name, args, ("number",), offset)
+    check_arguments(source, name, args, ("number",), offset)
     value, function = args[0], "floor" if name == "FLOOR" else "ceil"
     if value.type.is_integer:
         return value
@@ -78,7 +78,7 @@ def _round_to_whole(source: Source, name: str, args: tuple[Expr, ...], offset: i
 
 
 def _round(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("number", "integer?"), offset)
+    check_arguments(source, name, args, ("number", "integer?"), offset)
     digits = args[1] if len(args) == 2 else literal(0, INT)
     places = integer_of(source, "the number of digits of ROUND", digits, 0, offset)
     value, result = args[0], args[0].type

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hintplan.planner.expressions.coercion import cast
-from hintplan.planner.expressions.functions.arguments import Builder, check
+from hintplan.planner.expressions.functions.arguments import Builder, check_arguments
 from hintplan.planner.expressions.typed import BIGINT, INT, STRING, Expr, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
@@ -42,7 +42,7 @@ def _part(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
     unit = name.removeprefix(f"{EXTRACT} ")
     if len(args) == 1 and args[0].type.root == "TIME":
         return _of_time(source, unit, args[0], offset)
-    check(source, unit, args, ("time",), offset)
+    check_arguments(source, unit, args, ("time",), offset)
     if args[0].type.root == "DATE" and unit in _OF_A_DAY:
         raise source.error(f"a DATE has no {unit}", offset, "use a TIMESTAMP")
     if unit in MORE_PARTS:

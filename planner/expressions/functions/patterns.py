@@ -10,11 +10,11 @@ import re
 
 from hintplan.planner.expressions.functions.arguments import (
     Builder,
-    check,
+    check_arguments,
     choose,
     integer_of,
     literal_text,
-    text_of,
+    nonempty_text_literal,
 )
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, call, literal
 from hintplan.planner.syntax.source import Source
@@ -34,7 +34,7 @@ _ADDRESS = rf"\A{_BYTE}(\.{_BYTE}){{0,3}}\z"
 
 
 def _pattern(source: Source, name: str, expression: Expr, offset: int) -> str:
-    pattern = text_of(source, f"the pattern of {name}", expression, offset)
+    pattern = nonempty_text_literal(source, f"the pattern of {name}", expression, offset)
     slow = slow_pattern(pattern)
     if slow is not None:
         raise source.error(f"the pattern of {name} {slow}", expression.offset or offset, SLOW_HINT)
@@ -43,20 +43,20 @@ def _pattern(source: Source, name: str, expression: Expr, offset: int) -> str:
 
 def _matching(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile REGEXP_COUNT, REGEXP_INSTR and REGEXP_SUBSTR."""
-    check(source, name, args, ("text", "text"), offset)
+    check_arguments(source, name, args, ("text", "text"), offset)
     _pattern(source, name, args[1], offset)
     return call(name.lower(), args, STRING if name == "REGEXP_SUBSTR" else INT, offset)
 
 
 def _regexp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("text", "text"), offset)
+    check_arguments(source, name, args, ("text", "text"), offset)
     _pattern(source, name, args[1], offset)
     return call("regexp_like", args, BOOLEAN, offset)
 
 
 def _regexp_replace(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile REGEXP_REPLACE. Flink's replacement is plain text, so ``$`` and backslashes are escaped for Spark."""
-    check(source, name, args, ("text", "text", "text"), offset)
+    check_arguments(source, name, args, ("text", "text", "text"), offset)
     _pattern(source, name, args[1], offset)
     text, escaped = literal_text(args[2]), args[2]
     for special in ("\\", "$"):
@@ -71,7 +71,7 @@ def _regexp_replace(source: Source, name: str, args: tuple[Expr, ...], offset: i
 
 def _regexp_extract(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile REGEXP_EXTRACT: the whole match by default, and NULL, not empty text, without a match."""
-    check(source, name, args, ("text", "text", "integer?"), offset)
+    check_arguments(source, name, args, ("text", "text", "integer?"), offset)
     pattern = _pattern(source, name, args[1], offset)
     group = _group(source, name, pattern, args[2:], 0, offset)
     extracted = call("regexp_extract", (args[0], args[1], literal(group, INT)), STRING, offset)
@@ -95,7 +95,7 @@ def _regexp_extract_all(source: Source, name: str, args: tuple[Expr, ...], offse
 
     It refuses a group that may not take part in a match, because Spark returns empty text for it.
     """
-    check(source, name, args, ("text", "text", "integer?"), offset)
+    check_arguments(source, name, args, ("text", "text", "integer?"), offset)
     pattern = _pattern(source, name, args[1], offset)
     group = _group(source, name, pattern, args[2:], 1, offset)
     if group and _OPTIONAL.search(pattern):
@@ -110,7 +110,7 @@ def _regexp_extract_all(source: Source, name: str, args: tuple[Expr, ...], offse
 
 def _all_characters(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile IS_ALPHA and IS_DIGIT: FALSE for NULL and for empty text."""
-    check(source, name, args, ("text",), offset)
+    check_arguments(source, name, args, ("text",), offset)
     kind = "L" if name == "IS_ALPHA" else "Nd"
     only = call("regexp_like", (args[0], literal(f"\\A\\p{{{kind}}}+\\z", STRING)), BOOLEAN, offset)
     return call("coalesce", (only, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
@@ -121,14 +121,14 @@ def _is_decimal(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
     (value,) = args if len(args) == 1 else (literal(None, STRING),)
     if value.type.is_numeric:
         return call("IS NOT NULL", args, BOOLEAN, offset)
-    check(source, name, args, ("text",), offset)
+    check_arguments(source, name, args, ("text",), offset)
     matches = call("regexp_like", (value, literal(_NUMBER, STRING)), BOOLEAN, offset)
     return call("coalesce", (matches, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
 
 
 def _inet_aton(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile INET_ATON. With fewer than four parts, the last part is the lowest byte, the others are the highest."""
-    check(source, name, args, ("text",), offset)
+    check_arguments(source, name, args, ("text",), offset)
     parts = call("split", (args[0], literal("[.]", STRING)), _TEXTS, offset)
     size = call("size", (parts,), INT, offset)
 
@@ -146,7 +146,7 @@ def _inet_aton(source: Source, name: str, args: tuple[Expr, ...], offset: int) -
 
 def _parse_url(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile PARSE_URL. The key is checked like a pattern, because Spark searches for it with a regular expression."""
-    check(source, name, args, ("text", "text", "text?"), offset)
+    check_arguments(source, name, args, ("text", "text", "text?"), offset)
     if len(args) == 3:
         _pattern(source, f"{name}, which is its key,", args[2], offset)
     return call("try_parse_url", args, STRING, offset)

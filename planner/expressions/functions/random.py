@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hintplan.planner.expressions.coercion import cast
 from hintplan.planner.expressions.functions.arguments import Builder, integer_or_none
-from hintplan.planner.expressions.typed import INT, NULL, USER, Call, Expr, Literal, call, fields_of
+from hintplan.planner.expressions.typed import INT, NULL, USER, Call, Expr, Literal, call, referenced_fields
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.built_in import FUNCTIONS_BUILT_IN
 from hintplan.plans.declarations.types import parse_type
@@ -33,7 +33,7 @@ def random_call(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
         raise source.error(message, args[-1].offset or offset, "write a number from 1 on")
     function = name
     if most and len(args) == most:
-        function = f"{name}_{'OF_SEED' if fields_of(args[0]) else 'SEEDED'}"
+        function = f"{name}_{'OF_SEED' if referenced_fields(args[0]) else 'SEEDED'}"
     result = parse_type(FUNCTIONS_BUILT_IN[function].output[0].type)
     arguments = tuple(arg if isinstance(arg, Literal) else cast(arg, INT, arg.offset) for arg in args)
     return call(USER + function, arguments, result, offset)

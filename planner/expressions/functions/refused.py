@@ -3,7 +3,7 @@
 Every function of Flink is either compiled (:mod:`hintplan.planner.expressions.scalars`) or listed here. A test checks
 this against Flink's own list.
 
->>> refusal("CURRENT_WATERMARK")[0]
+>>> unsupported_function("CURRENT_WATERMARK")[0]
 'CURRENT_WATERMARK is not supported: a micro-batch has no watermark'
 """
 
@@ -152,12 +152,12 @@ _ELSEWHERE: dict[str, str] = {
 """The Flink SQL to write instead of functions of other databases."""
 
 
-def instead_of(name: str) -> str | None:
+def flink_equivalent(name: str) -> str | None:
     """Return the Flink SQL to write instead of ``name``, a function of other databases, or None if it is unknown."""
     return _ELSEWHERE.get(name.upper())
 
 
-def refusal(name: str) -> tuple[str, str] | None:
+def unsupported_function(name: str) -> tuple[str, str] | None:
     """Return why hintplan does not support Flink's function ``name``, and what to write, or None if it is unlisted."""
     reason = _REASONS.get(name.upper())
     return None if reason is None else (f"{name.upper()} is not supported: {reason[0]}", reason[1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hintplan.planner.expressions.coercion import cast
-from hintplan.planner.expressions.functions.arguments import Builder, check, choose
+from hintplan.planner.expressions.functions.arguments import Builder, check_arguments, choose
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
@@ -37,7 +37,7 @@ def _rounded(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> 
         raise source.error(f"{name} {word} is not supported", unit.offset or offset, f"units are {', '.join(units)}")
     if len(values) == 1 and values[0].type.root == "TIME":
         return _rounded_time_of_day(source, name, word, values[0], offset)
-    check(source, name, tuple(values), ("time",), offset)
+    check_arguments(source, name, tuple(values), ("time",), offset)
     (time,) = values
     if time.type.root == "DATE" and word in _OF_A_DAY:
         raise source.error(f"a DATE has no {word}", unit.offset or offset, "convert it with CAST(... AS TIMESTAMP(3))")

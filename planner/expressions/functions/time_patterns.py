@@ -3,10 +3,10 @@
 The parts are cut from the text of the time or computed from its date. So they depend neither on the session time zone
 nor on Spark's formatter, which lacks some letters. Names are English.
 
->>> from hintplan.planner.expressions.typed import Field, Ref
+>>> from hintplan.planner.expressions.typed import Field, FieldRef
 >>> from hintplan.planner.expressions.spark_text import spark_text
->>> ts = Ref(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
->>> spark_text(formatted(ts, pieces("yy/M"), 0), {1: "ts"})
+>>> ts = FieldRef(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
+>>> spark_text(format_timestamp(ts, pattern_parts("yy/M"), 0), {1: "ts"})
 "concat(substring(CAST(ts AS STRING), 3, 2), '/', CAST(CAST(substring(CAST(ts AS STRING), 6, 2) AS INT) AS STRING))"
 """
 
@@ -62,7 +62,7 @@ class PatternError(ValueError):
         self.hint = hint
 
 
-def pieces(pattern: str, *, of_text: bool = False) -> tuple[Piece, ...]:
+def pattern_parts(pattern: str, *, of_text: bool = False) -> tuple[Piece, ...]:
     """Return the parts of ``pattern``; raise PatternError for a letter that is unknown or ambiguous in Flink.
 
     Set ``of_text`` for times that are text, which Flink formats with another Java class.
@@ -87,7 +87,7 @@ def pieces(pattern: str, *, of_text: bool = False) -> tuple[Piece, ...]:
     return tuple(parts)
 
 
-def formatted(time: Expr, parts: tuple[Piece, ...], offset: int) -> Expr:
+def format_timestamp(time: Expr, parts: tuple[Piece, ...], offset: int) -> Expr:
     """Return the TIMESTAMP ``time`` as text in the form of ``parts``, or NULL if it is NULL."""
     fine = any(part.letters.startswith("S") for part in parts)
     shown = cast(cast(time, _MICROSECONDS, offset), STRING, offset) if fine else call("CAST", (time,), STRING, offset)

@@ -9,7 +9,7 @@ from hintplan.planner.expressions.coercion import cast
 from hintplan.planner.expressions.functions.arguments import (
     Builder,
     Signature,
-    check,
+    check_arguments,
     choose,
     integer_or_none,
     literal_text,
@@ -17,8 +17,8 @@ from hintplan.planner.expressions.functions.arguments import (
 from hintplan.planner.expressions.functions.numbers import BUILDERS as ROUNDED
 from hintplan.planner.expressions.functions.parts_of_times import BUILDERS as PART_BUILDERS
 from hintplan.planner.expressions.functions.rounded_times import MONTH_UNITS, months_between
-from hintplan.planner.expressions.functions.time_patterns import PatternError, formatted, pieces
-from hintplan.planner.expressions.functions.wall_clocks import parsed, read_seconds, written
+from hintplan.planner.expressions.functions.time_patterns import PatternError, format_timestamp, pattern_parts
+from hintplan.planner.expressions.functions.wall_clocks import format_wall_clock, parse_wall_clock, read_seconds
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
@@ -47,19 +47,19 @@ def unit_literal(name: str, offset: int) -> Literal:
 
 
 def _now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, (), offset)
+    check_arguments(source, name, args, (), offset)
     now = call("current_timestamp", (), DataType(root="TIMESTAMP_LTZ", precision=6), offset)
     return cast(now, _LTZ3, offset)
 
 
 def _today(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, (), offset)
+    check_arguments(source, name, args, (), offset)
     now = call("current_timestamp", (), DataType(root="TIMESTAMP_LTZ", precision=6), offset)
     return call("CAST", (now,), DataType(root="DATE"), offset)
 
 
 def _time_of_day(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, (), offset)
+    check_arguments(source, name, args, (), offset)
     now = call("current_timestamp", (), DataType(root="TIMESTAMP_LTZ", precision=6), offset)
     return cast(now, DataType(root="TIME", precision=0), offset)
 
@@ -69,7 +69,7 @@ def _from_epoch(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
 
     Fractions of a unit are cut off; a FLOAT or DOUBLE is rounded down.
     """
-    check(source, name, args, ("number", "integer?"), offset)
+    check_arguments(source, name, args, ("number", "integer?"), offset)
     precision = args[1].text if len(args) == 2 and isinstance(args[1], Literal) else "3" if len(args) == 1 else None
     if precision not in ("0", "3"):
         raise source.error(
@@ -108,10 +108,10 @@ def _timestamp_add(source: Source, name: str, args: tuple[Expr, ...], offset: in
     if values[1].type.root == "TIME":
         if unit in _MONTHS:
             raise source.error(f"a TIME has no {unit}", offset, "convert it with CAST(... AS TIMESTAMP(3))")
-        check(source, name, values[:1], ("integer",), offset)
+        check_arguments(source, name, values[:1], ("integer",), offset)
         moved = call("timestampadd", (args[0], values[0], cast(values[1], _TIMESTAMP3, offset)), _TIMESTAMP3, offset)
         return cast(moved, values[1].type, offset)
-    check(source, name, values, ("integer", "time"), offset)
+    check_arguments(source, name, values, ("integer", "time"), offset)
     count, time = values
     if time.type.root != "DATE":
         return call("timestampadd", (args[0], count, time), time.type, offset)
@@ -135,7 +135,7 @@ def _timestamp_diff(source: Source, name: str, args: tuple[Expr, ...], offset: i
     unit, values = _unit(source, name, args, offset)
     if all(v.type.root == "TIME" for v in values) and unit not in MONTH_UNITS:
         values = tuple(cast(v, _TIMESTAMP3, offset) for v in values)
-    check(source, name, values, ("time", "time"), offset)
+    check_arguments(source, name, values, ("time", "time"), offset)
     if unit in MONTH_UNITS:
         return months_between(source, unit, values[0], values[1], offset)
     roots = {v.type.root for v in values}
@@ -158,7 +158,7 @@ def _format(source: Source, name: str, pattern: Expr, offset: int) -> None:
 def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile DATE_FORMAT, with Spark's ``date_format`` where the session time zone does not matter."""
     is_text = bool(args) and args[0].type.is_text
-    check(source, name, args, ("text" if is_text else "time", "text"), offset)
+    check_arguments(source, name, args, ("text" if is_text else "time", "text"), offset)
     pattern = literal_text(args[1])
     if not pattern:
         message = f"the pattern of {name} must be a literal that is not empty"
@@ -166,9 +166,9 @@ def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int)
     if not _is_of_substrings(pattern):
         return _by_pieces(source, args[0], pattern, args[1].offset or offset, offset)
     if is_text:
-        return written(read_seconds(args[0], offset), pattern, offset)
+        return format_wall_clock(read_seconds(args[0], offset), pattern, offset)
     if args[0].type.root == "TIMESTAMP" and ("HH" in pattern or "mm" in pattern):
-        return written(args[0], pattern, offset)
+        return format_wall_clock(args[0], pattern, offset)
     return call("date_format", args, STRING, offset)
 
 
@@ -183,18 +183,18 @@ def _by_pieces(source: Source, time: Expr, pattern: str, place: int, offset: int
     """Compile DATE_FORMAT with letters that Spark's ``date_format`` lacks or reads differently."""
     is_text = time.type.is_text
     try:
-        parts = pieces(pattern, of_text=is_text)
+        parts = pattern_parts(pattern, of_text=is_text)
     except PatternError as error:
         raise source.error(str(error), place, error.hint) from None
     moment = read_seconds(time, offset) if is_text else time
     if moment.type.root != "TIMESTAMP":
         moment = cast(moment, DataType(root="TIMESTAMP", precision=moment.type.precision or 0), offset)
-    return formatted(moment, parts, offset)
+    return format_timestamp(moment, parts, offset)
 
 
 def _parsed(source: Source, name: str, args: tuple[Expr, ...], default: str, offset: int) -> Expr:
     """Return the TIMESTAMP_LTZ of a text in the session time zone, or NULL for text that is not a time."""
-    check(source, name, args, ("text", "text?"), offset)
+    check_arguments(source, name, args, ("text", "text?"), offset)
     pattern = args[1] if len(args) == 2 else literal(default, STRING)
     _format(source, name, pattern, offset)
     return call("try_to_timestamp", (args[0], pattern), _LTZ6, offset)
@@ -202,22 +202,22 @@ def _parsed(source: Source, name: str, args: tuple[Expr, ...], default: str, off
 
 def _to_date(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     if len(args) == 1:
-        check(source, name, args, ("text",), offset)
+        check_arguments(source, name, args, ("text",), offset)
         return cast(args[0], _DATE, offset, function="TRY_CAST")
     return cast(_parsed(source, name, args, "yyyy-MM-dd", offset), _DATE, offset)
 
 
 def _to_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     if len(args) == 1:
-        check(source, name, args, ("text",), offset)
+        check_arguments(source, name, args, ("text",), offset)
         return cast(args[0], _TIMESTAMP3, offset, function="TRY_CAST")
-    check(source, name, args, ("text", "text"), offset)
+    check_arguments(source, name, args, ("text", "text"), offset)
     _format(source, name, args[1], offset)
-    return parsed(args[0], literal_text(args[1]) or "", offset)
+    return parse_wall_clock(args[0], literal_text(args[1]) or "", offset)
 
 
 def _from_unixtime(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("integer", "text?"), offset)
+    check_arguments(source, name, args, ("integer", "text?"), offset)
     pattern = args[1] if len(args) == 2 else literal(_TO_SECONDS, STRING)
     _format(source, name, pattern, offset)
     return call("from_unixtime", (args[0], pattern), STRING, offset)

@@ -2,12 +2,12 @@
 
 Some hours do not exist in that zone. Spark's ``date_format`` and ``try_to_timestamp`` would shift times in these hours.
 
->>> from hintplan.planner.expressions.typed import Field, Ref
+>>> from hintplan.planner.expressions.typed import Field, FieldRef
 >>> from hintplan.planner.expressions.spark_text import spark_text
->>> ts = Ref(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
->>> spark_text(written(ts, "yyyy-MM-dd HH:mm", 0), {1: "ts"})
+>>> ts = FieldRef(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
+>>> spark_text(format_wall_clock(ts, "yyyy-MM-dd HH:mm", 0), {1: "ts"})
 'substring(CAST(ts AS STRING), 1, 16)'
->>> print(spark_text(written(ts, "HH:mm dd/MM", 0), {1: "ts"}))
+>>> print(spark_text(format_wall_clock(ts, "HH:mm dd/MM", 0), {1: "ts"}))
 regexp_replace(CAST(ts AS STRING), '(....).(..).(..).(..).(..).(..).*', '$4:$5 $3/$2')
 """
 
@@ -17,7 +17,7 @@ import re
 import zoneinfo
 
 from hintplan.planner.expressions.coercion import cast
-from hintplan.planner.expressions.functions.arguments import Builder, check, literal_text
+from hintplan.planner.expressions.functions.arguments import Builder, check_arguments, literal_text
 from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
@@ -42,7 +42,7 @@ _OFFSETS = (
 _ZONE = re.compile(r"UTC|GMT([+-][0-9]{2}:[0-9]{2})?|[A-Z][A-Za-z_]*(/[A-Z][A-Za-z_+-]*){1,2}")
 
 
-def written(time: Expr, pattern: str, offset: int) -> Expr:
+def format_wall_clock(time: Expr, pattern: str, offset: int) -> Expr:
     """Compile DATE_FORMAT of a TIMESTAMP: its text, rearranged by ``pattern``, which DATE_FORMAT has accepted."""
     fine = "SSS" in pattern
     shown = cast(cast(time, _MILLISECONDS, offset), STRING, offset) if fine else call("CAST", (time,), STRING, offset)
@@ -55,7 +55,7 @@ def written(time: Expr, pattern: str, offset: int) -> Expr:
     return call("regexp_replace", (shown, groups, literal(pattern.replace("'", ""), STRING)), STRING, offset)
 
 
-def parsed(text: Expr, pattern: str, offset: int) -> Expr:
+def parse_wall_clock(text: Expr, pattern: str, offset: int) -> Expr:
     """Compile TO_TIMESTAMP: read ``text`` in UTC by ``pattern``, and add the time since 1970 to a TIMESTAMP."""
     in_utc = call("concat", (text, literal("Z", STRING)), STRING, offset)
     moment = call("try_to_timestamp", (in_utc, literal(pattern + "XXX", STRING)), _LTZ6, offset)
@@ -77,7 +77,7 @@ def _convert_tz(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
     hour later is converted, too, minus one hour. When clocks are set forward, a missing time moves forward by the gap.
     In all cases, the later of both results is right.
     """
-    check(source, name, args, ("text", "text", "text"), offset)
+    check_arguments(source, name, args, ("text", "text", "text"), offset)
     origin, target = (_zone(source, name, zone, offset) for zone in args[1:])
     utc = literal("UTC", STRING)
 

@@ -6,20 +6,20 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Environment
+from hintplan.planner.context import Context, QueryEnvironment
 from hintplan.planner.query.hint_scope.lookup import resolve_lookups
 from hintplan.planner.query.hint_scope.state_ttl import BlockHints, explain_division, resolve_block
-from hintplan.planner.query.sources.inputs import inputs_of, names_elsewhere, sources_of
+from hintplan.planner.query.sources.inputs import inputs_of_source, names_elsewhere, sources_of
 from hintplan.planner.query.subquery_kinds import has_values, semi_join_inputs
 from hintplan.planner.syntax.dialect import select_offset
 
 
-def block_hints(context: Context, environment: Environment, select: exp.Select, *, aggregates: bool) -> BlockHints:
+def block_hints(context: Context, environment: QueryEnvironment, select: exp.Select, *, aggregates: bool) -> BlockHints:
     """Return the hints of ``select``, resolved to the inputs of the block."""
     offset = select_offset(select)
     if offset not in context.ledger.hints.after_select:
         return BlockHints()
-    inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
+    inputs = [i for node in sources_of(select) for i in inputs_of_source(context, environment, node)]
     elsewhere = names_elsewhere(context, environment, select)
     lookups = resolve_lookups(context, offset, tuple(inputs), elsewhere)
     in_from = tuple(inputs)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Cte, Environment, TableEntry
+from hintplan.planner.context import Context, Cte, QueryEnvironment, TableEntry
 from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.sources.dynamic import check_name
 from hintplan.planner.statements.model import CreateView
@@ -51,7 +51,7 @@ def is_lateral_query(node: exp.Expr) -> bool:
     return not (isinstance(table, exp.Table) and isinstance(table.this, exp.Anonymous))
 
 
-def find_table(context: Context, environment: Environment, node: exp.Table) -> TableEntry | CreateView | Cte:
+def find_table(context: Context, environment: QueryEnvironment, node: exp.Table) -> TableEntry | CreateView | Cte:
     """Resolve the name of ``node``; raise SqlError if it is unknown."""
     offset = offset_of(node)
     refused = _REFUSED.get(type(node.this))
@@ -88,7 +88,7 @@ def _path(node: exp.Table) -> tuple[str, ...]:
     return tuple(p.name for p in parts if isinstance(p, exp.Expr))
 
 
-def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Iterator[Input]:
+def inputs_of_source(context: Context, environment: QueryEnvironment, node: exp.Expr) -> Iterator[Input]:
     """Yield the inputs of one source in FROM, without their fields; a join in parentheses has several."""
     offset, alias = offset_of(node), alias_of(node)
     if isinstance(node, exp.Table):
@@ -104,15 +104,15 @@ def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Ite
             looked_up=bool(node.args.get("version")),
         )
         for join in node.args.get("joins") or []:
-            yield from inputs_of(context, environment, join.this)
+            yield from inputs_of_source(context, environment, join.this)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query) and not isinstance(node.this, exp.Table):
         yield Input(name=alias, kind="sub-query", fields=(), offset=offset)
         for join in node.args.get("joins") or []:
-            yield from inputs_of(context, environment, join.this)
+            yield from inputs_of_source(context, environment, join.this)
     elif isinstance(node, exp.Subquery):
-        yield from inputs_of(context, environment, node.this)
+        yield from inputs_of_source(context, environment, node.this)
         for join in node.args.get("joins") or []:
-            yield from inputs_of(context, environment, join.this)
+            yield from inputs_of_source(context, environment, join.this)
     elif is_lateral_query(node):
         yield Input(name=alias, kind="sub-query", fields=(), offset=offset)
     elif isinstance(node, exp.Lateral):
@@ -126,7 +126,7 @@ def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Ite
         raise context.source.error(message, offset, advice)
 
 
-def names_elsewhere(context: Context, environment: Environment, select: exp.Select) -> dict[str, str]:
+def names_elsewhere(context: Context, environment: QueryEnvironment, select: exp.Select) -> dict[str, str]:
     """Return advice for names that are not inputs of ``select``, but inputs of an inner or outer block."""
     advice: dict[str, str] = {}
     for nested in select.find_all(exp.Select):
@@ -155,19 +155,19 @@ def names_elsewhere(context: Context, environment: Environment, select: exp.Sele
     return advice
 
 
-def _names_inside(context: Context, environment: Environment, node: exp.Table, found: dict[str, str]) -> None:
-    """Add advice to ``found`` for names that exist only inside the CTE or view that ``node`` refers to."""
+def _names_inside(context: Context, environment: QueryEnvironment, node: exp.Table, advice: dict[str, str]) -> None:
+    """Add advice to ``advice`` for names that exist only inside the CTE or view that ``node`` refers to."""
     target = find_table(context, environment, node)
     if isinstance(target, Cte):
         for table in target.query.find_all(exp.Table):
             name = alias_of(table) or table.name
-            found.setdefault(
+            advice.setdefault(
                 name, f"'{name}' is an input inside CTE '{node.name}': put the hint after the SELECT there"
             )
     elif isinstance(target, CreateView):
         for token in target.query:
             if token.text in context.catalog.names():
-                found.setdefault(
+                advice.setdefault(
                     token.text,
                     f"'{token.text}' is an input inside view '{node.name}': put the hint after the SELECT there",
                 )

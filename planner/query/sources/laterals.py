@@ -12,10 +12,10 @@ from typing import Literal
 from sqlglot import exp
 
 from hintplan.planner.context import Context, FunctionEntry
-from hintplan.planner.expressions.typed import Expr, Ref
+from hintplan.planner.expressions.typed import Expr, FieldRef
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.query.clauses import read_clauses
-from hintplan.planner.relations import Correlate, Item, Relation, identity
+from hintplan.planner.relations import Item, LogicalCorrelate, Relation, identity
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
@@ -50,7 +50,7 @@ def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, bloc
         message = f"'{name}' returns {len(returned)} columns ({', '.join(names)}), found {len(columns)} names"
         raise context.source.error(message, offset_of(node.args["alias"]), "name each column once")
     named = zip(columns or names, returned, strict=True)
-    shown = tuple(Item(field=context.field(n, f.type), expr=Ref(field=f)) for n, f in named)
+    shown = tuple(Item(field=context.field(n, f.type), expr=FieldRef(field=f)) for n, f in named)
     if not context.batch and not is_insert_only(left):
         context.report.note(
             f"rows that '{name}' is called for can change: a row that is taken back is a call of its own, and must "
@@ -58,7 +58,7 @@ def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, bloc
             offset,
             "if it may not, call it before the join or aggregation that changes rows",
         )
-    relation = Correlate(
+    relation = LogicalCorrelate(
         input=left,
         function=name.lower(),
         kind=entry.function.kind,

@@ -19,35 +19,35 @@ from hintplan.planner.expressions.typed import (
     Call,
     Expr,
     Field,
+    FieldRef,
     Literal,
-    Ref,
     call,
-    conjuncts,
-    fields_of,
+    factored_conjuncts,
+    referenced_fields,
     substitute,
 )
 from hintplan.planner.hints.lookup import LookupHint
 from hintplan.planner.properties.time_attributes import is_processing_time
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.relations import (
-    Aggregate,
-    Calc,
-    Correlate,
-    Expand,
     Item,
-    Join,
-    LookupJoin,
-    Passing,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalCorrelate,
+    LogicalExpand,
+    LogicalJoin,
+    LogicalLookupJoin,
+    LogicalPassthrough,
+    LogicalScan,
+    LogicalUnion,
+    LogicalUnnest,
+    LogicalValues,
     Relation,
-    Scan,
-    Union,
-    Unnest,
-    Values,
     identity,
 )
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.problems import FollowUp
-from hintplan.planner.translation.scope import Scope, resolve
+from hintplan.planner.translation.scope import Scope, resolve_column
 from hintplan.plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
@@ -59,13 +59,13 @@ from hintplan.plans.settings.lookup_layers import resolve as resolve_layers
 class _Dimension:
     """A looked-up table: its ``scan``, the fields of the right side as ``values`` over it, and its ``filters``."""
 
-    scan: Scan
+    scan: LogicalScan
     values: Mapping[int, Expr]
     filters: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lookup:
+class LookupClause:
     """A lookup join as written: ``name`` is the looked-up input, ``parts`` are the conditions.
 
     An ``outer`` join pads rows without a match with NULLs. ``offset`` is the position of the join, ``right_offset`` the
@@ -100,8 +100,8 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise source.error("FOR SYSTEM_TIME AS OF takes a column with the processing time", offset, advice)
     qualifier = node.args.get("table")
-    column = resolve(source, scope, qualifier.name if qualifier else None, node.name, offset)
-    if not isinstance(column, Ref):
+    column = resolve_column(source, scope, qualifier.name if qualifier else None, node.name, offset)
+    if not isinstance(column, FieldRef):
         raise FollowUp
     if not is_processing_time(left, column.field.id):
         if not _is_looked_up(context, right):
@@ -120,12 +120,12 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
 
 def _is_looked_up(context: Context, relation: Relation) -> bool:
     """Return True for a table that can be looked up, also through views that only filter and project it."""
-    while isinstance(relation, Calc):
+    while isinstance(relation, LogicalCalc):
         relation = relation.input
-    return isinstance(relation, Scan) and bool(can_lookup(context.table(relation.table).table))
+    return isinstance(relation, LogicalScan) and bool(can_lookup(context.table(relation.table).table))
 
 
-def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
+def lookup_join(context: Context, left: Relation, right: Relation, lookup: LookupClause, block: str) -> Relation:
     """Return a relation that looks up ``right`` for each row of ``left``, with the fields of both."""
     dimension = _dimension(context, right, lookup.name, lookup.right_offset)
     insert_only = context.batch or is_insert_only(left)
@@ -137,15 +137,15 @@ def lookup_join(context: Context, left: Relation, right: Relation, lookup: Looku
             lookup.offset,
             "look up before the aggregation or join, or read the table as a stream with a regular join",
         )
-    on = (*(c for p in lookup.parts for c in conjuncts(substitute(p, dimension.values))), *dimension.filters)
+    on = (*(c for p in lookup.parts for c in factored_conjuncts(substitute(p, dimension.values))), *dimension.filters)
     values = {f.id: dimension.values[f.id] for f in right.fields}
-    computed = [f.id for f in right.fields if not isinstance(values[f.id], Ref)]
+    computed = [f.id for f in right.fields if not isinstance(values[f.id], FieldRef)]
     guard = _found_marker(on, dimension.scan) if lookup.outer and computed else None
-    read = {f.id: f for i in computed for f in fields_of(values[i])} | ({guard.id: guard} if guard else {})
+    read = {f.id: f for i in computed for f in referenced_fields(values[i])} | ({guard.id: guard} if guard else {})
     items = [*identity(left.fields), *(Item(field=f, expr=values[f.id]) for f in right.fields if f.id not in computed)]
     items += identity(tuple(f for f in read.values() if all(f.id != i.field.id for i in items)))
     base = (*left.base, *right.base)
-    relation = LookupJoin(
+    relation = LogicalLookupJoin(
         input=left,
         table=dimension.scan.table,
         name=lookup.name,
@@ -162,34 +162,35 @@ def lookup_join(context: Context, left: Relation, right: Relation, lookup: Looku
     if not computed:
         return relation
     shown = (
-        Item(field=f, expr=_padded(values[f.id], guard) if f.id in computed else Ref(field=f)) for f in right.fields
+        Item(field=f, expr=_padded(values[f.id], guard) if f.id in computed else FieldRef(field=f))
+        for f in right.fields
     )
-    return Calc(input=relation, filter=None, items=(*identity(left.fields), *shown), base=base, block=block)
+    return LogicalCalc(input=relation, filter=None, items=(*identity(left.fields), *shown), base=base, block=block)
 
 
 def _dimension(context: Context, relation: Relation, name: str, offset: int) -> _Dimension:
     match relation:
-        case Scan():
+        case LogicalScan():
             _check_connector(context, relation, offset)
-            return _Dimension(scan=relation, values={f.id: Ref(field=f) for f in relation.fields}, filters=())
-        case Calc():
+            return _Dimension(scan=relation, values={f.id: FieldRef(field=f) for f in relation.fields}, filters=())
+        case LogicalCalc():
             below = _dimension(context, relation.input, name, offset)
-            filters = (substitute(c, below.values) for c in conjuncts(relation.filter))
+            filters = (substitute(c, below.values) for c in factored_conjuncts(relation.filter))
             values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
             return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
-        case Aggregate() | Expand():
+        case LogicalAggregate() | LogicalExpand():
             kind = "an aggregation"
-        case Union():
+        case LogicalUnion():
             kind = "a UNION"
-        case Values():
+        case LogicalValues():
             kind = "a list of VALUES"
-        case Passing():
+        case LogicalPassthrough():
             kind = relation.title
-        case Correlate():
+        case LogicalCorrelate():
             kind = "what a function returns"
-        case Unnest():
+        case LogicalUnnest():
             kind = "the elements of an array or a map"
-        case Join() | LookupJoin():
+        case LogicalJoin() | LogicalLookupJoin():
             kind = "a join"
         case _:
             assert_never(relation)
@@ -200,7 +201,7 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
     )
 
 
-def _check_connector(context: Context, scan: Scan, offset: int) -> None:
+def _check_connector(context: Context, scan: LogicalScan, offset: int) -> None:
     table = context.table(scan.table).table
     if not can_lookup(table):
         connectors = (name for name, spec in CONNECTORS.items() if spec.looking_up is not None)
@@ -231,7 +232,7 @@ def _check_connector(context: Context, scan: Scan, offset: int) -> None:
 
 
 def _settings(
-    context: Context, scan: Scan, hint: LookupHint | None, insert_only: bool, offset: int
+    context: Context, scan: LogicalScan, hint: LookupHint | None, insert_only: bool, offset: int
 ) -> tuple[Mapping[str, Settings], tuple[tuple[int, str], ...]]:
     """Return the resolved settings, and the hint options in effect; warn about all other options."""
     hints = [h for h in (hint, scan.options) if h is not None]
@@ -278,13 +279,13 @@ def _warn_of_unmet(context: Context, resolved: Resolved, places: Mapping[tuple[s
         context.report.warn_of_hint(message, min(at for at, _ in unmet_options), "remove what has no effect")
 
 
-def _found_marker(on: tuple[Expr, ...], scan: Scan) -> Field | None:
+def _found_marker(on: tuple[Expr, ...], scan: LogicalScan) -> Field | None:
     """Return a column of the table that is never NULL in a matching row, because an equality compares it, or None."""
     own = {f.id for f in scan.fields}
     for part in on:
         if isinstance(part, Call) and part.function == "=":
             for a, b in (part.args, part.args[::-1]):
-                if isinstance(a, Ref) and a.field.id in own and not any(f.id in own for f in fields_of(b)):
+                if isinstance(a, FieldRef) and a.field.id in own and not any(f.id in own for f in referenced_fields(b)):
                     return a.field
     return None
 
@@ -293,6 +294,6 @@ def _padded(expression: Expr, guard: Field | None) -> Expr:
     """Return ``expression`` over the matching row, or NULL without a match."""
     if guard is None:
         return expression
-    is_match = call("IS NOT NULL", (Ref(field=guard),), BOOLEAN, 0)
+    is_match = call("IS NOT NULL", (FieldRef(field=guard),), BOOLEAN, 0)
     nothing = Literal(text=None, type=expression.type.as_nullable())
     return call("CASE", (is_match, expression, nothing), expression.type, 0)

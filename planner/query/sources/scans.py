@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from hintplan.planner.context import Context, Environment, TableEntry
-from hintplan.planner.expressions.typed import Expr, Field, Ref, substitute
+from hintplan.planner.context import Context, QueryEnvironment, TableEntry
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, substitute
 from hintplan.planner.query.sources.dynamic import dynamic_table
-from hintplan.planner.relations import Calc, Item, Relation, Scan
+from hintplan.planner.relations import Item, LogicalCalc, LogicalScan, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.plans.connectors.table import is_upsert_source, source_kinds
 from hintplan.plans.declarations.built_in import built_in
@@ -16,8 +16,8 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.model.config import EVENTS_DUPLICATE
 
 
-def scan(
-    context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]
+def scan_table(
+    context: Context, environment: QueryEnvironment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]
 ) -> Relation:
     """Return a scan of the table that ``node`` names, with all its declared columns."""
     place = offset_of(node.this)
@@ -26,7 +26,7 @@ def scan(
     name, entry = dynamic_table(context, node.name, entry, options)
     fields = {f.id: context.field(f.name, f.type) for f in entry.fields}
     unsure = context.source.problems.unsure
-    relation = Scan(
+    relation = LogicalScan(
         table=name,
         declared=node.name,
         fields=tuple(fields.values()),
@@ -47,20 +47,20 @@ def scan(
     return _with_computed(context, entry, relation, fields) if entry.computed else relation
 
 
-def _with_computed(context: Context, entry: TableEntry, scan: Scan, fields: dict[int, Field]) -> Calc:
+def _with_computed(context: Context, entry: TableEntry, scan: LogicalScan, fields: dict[int, Field]) -> LogicalCalc:
     """Return the declared columns, computed ones included; ``fields`` are the scan's fields by declared id."""
     for column in entry.computed:
         for name, function in column.functions.items():
             if built_in(name) is None and context.catalog.functions.get(name) is not function:
                 message = f"column '{column.name}' of '{scan.declared}' calls '{name}', which was dropped since"
                 raise context.source.error(message, scan.offset, "declare the table anew, below the function")
-    values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}
-    read = {f.name: Item(field=f, expr=Ref(field=f)) for f in fields.values()}
+    values: dict[int, Expr] = {old: FieldRef(field=new) for old, new in fields.items()}
+    read = {f.name: Item(field=f, expr=FieldRef(field=f)) for f in fields.values()}
     computed = {
         c.name: Item(field=context.field(c.name, c.expr.type), expr=substitute(c.expr, values)) for c in entry.computed
     }
     items = tuple({**read, **computed}[c.name] for c in entry.table.columns)
-    return Calc(input=scan, filter=None, items=items, base=scan.base, block=scan.block)
+    return LogicalCalc(input=scan, filter=None, items=items, base=scan.base, block=scan.block)
 
 
 def _normalized(context: Context, name: str, table: Table, place: int) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Ref
+from hintplan.planner.expressions.typed import FieldRef
 from hintplan.planner.query.sources.laterals import Called, join_type
-from hintplan.planner.relations import Item, Relation, Unnest, identity
+from hintplan.planner.relations import Item, LogicalUnnest, Relation, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
@@ -41,7 +41,7 @@ def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, blo
 
 def elements(
     context: Context, left: Relation, scope: Scope, node: exp.Unnest, block: str, *, outer: bool = False
-) -> tuple[Unnest, Input]:
+) -> tuple[LogicalUnnest, Input]:
     """Return the rows of ``left`` with the elements of ``node``, and the input that the elements form."""
     source = context.source
     only(source, node, "expressions", "alias", "offset")
@@ -56,10 +56,10 @@ def elements(
     returned = tuple(context.field(column.name, parse_type(column.type)) for column in offered)
     alias, names = _names(context, node, collection.type)
     shown = tuple(
-        Item(field=context.field(name, field.type), expr=Ref(field=field))
+        Item(field=context.field(name, field.type), expr=FieldRef(field=field))
         for name, field in zip(names, returned, strict=False)
     )
-    relation = Unnest(
+    relation = LogicalUnnest(
         input=left,
         collection=collection,
         join_type="left" if outer else "inner",

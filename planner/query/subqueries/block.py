@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, fields_of, walk
+from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, Field, FieldRef, call, referenced_fields, walk
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.query.columns import column_for, filtered, projections
 from hintplan.planner.query.compiler import QueryCompiler
@@ -17,10 +17,10 @@ from hintplan.planner.query.domains import Domain, domain_of
 from hintplan.planner.query.from_clause import build_from
 from hintplan.planner.query.hint_scope.block import block_hints
 from hintplan.planner.query.subqueries.plain_blocks import check_idle
-from hintplan.planner.query.subqueries.single_values import check_columns, has_one_row
+from hintplan.planner.query.subqueries.single_values import check_column_count, is_unique_by
 from hintplan.planner.query.subquery_kinds import is_grouped
 from hintplan.planner.query.where_clause import filtered_block
-from hintplan.planner.relations import Calc, Item, Join, Relation, StateInput, UnnamedInput, identity
+from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, UnnamedInput, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.scope import Scope
 from hintplan.planner.translation.translator import Translator
@@ -71,7 +71,7 @@ class SubQueryBlock:
     @property
     def keys(self) -> tuple[Expr, ...]:
         """Return the expressions over its rows that are compared with the outer block, and the domain's columns."""
-        values = () if self.domain is None else tuple(Ref(field=f) for f in self.domain.fields)
+        values = () if self.domain is None else tuple(FieldRef(field=f) for f in self.domain.fields)
         return tuple(dict.fromkeys((*(inner for inner, _, _ in self.equalities), *values)))
 
 
@@ -106,7 +106,7 @@ def read_block(
     if len(equalities) == len(correlated):
         return replace(block, equalities=equalities)
     domain, on = domain_of(context, correlated, block.own, block.name, block.offset)
-    joined = Join(
+    joined = LogicalJoin(
         left=domain.place,
         right=rows,
         join_type="inner",
@@ -117,15 +117,15 @@ def read_block(
         base=rows.base,
         block=block.name,
     )
-    keys = frozenset(inner.field.id for inner, _, _ in equalities if isinstance(inner, Ref))
-    return replace(block, rows=joined, domain=domain, unique=has_one_row(context, rows, keys))
+    keys = frozenset(inner.field.id for inner, _, _ in equalities if isinstance(inner, FieldRef))
+    return replace(block, rows=joined, domain=domain, unique=is_unique_by(context, rows, keys))
 
 
 def _equality(block: SubQueryBlock, part: Expr) -> Equality | None:
     """Return the inner side, the outer side and the whole of an equality with the outer block, or None."""
     if isinstance(part, Call) and part.function == "=":
         for inner, outer in (part.args, part.args[::-1]):
-            sides = [{f.id in block.own for f in fields_of(e)} for e in (inner, outer)]
+            sides = [{f.id in block.own for f in referenced_fields(e)} for e in (inner, outer)]
             if sides == [{True}, {False}]:
                 return inner, outer, part
     return None
@@ -136,7 +136,7 @@ def selected_columns(block: SubQueryBlock, translator: Translator) -> tuple[Expr
     columns = tuple(e for _, e in projections(block.context, block.select, translator))
     if block.exists:
         return ()
-    check_columns(block.context, block.node, len(columns))
+    check_column_count(block.context, block.node, len(columns))
     for expression in columns:
         _check_own(block, expression)
     return columns
@@ -144,7 +144,7 @@ def selected_columns(block: SubQueryBlock, translator: Translator) -> tuple[Expr
 
 def _check_own(block: SubQueryBlock, expression: Expr) -> None:
     for e in walk(expression):
-        if isinstance(e, Ref) and e.field.id not in block.own:
+        if isinstance(e, FieldRef) and e.field.id not in block.own:
             raise block.context.source.error(
                 "a scalar sub-query can refer to the outer block in its WHERE only",
                 e.offset,
@@ -152,7 +152,7 @@ def _check_own(block: SubQueryBlock, expression: Expr) -> None:
             )
 
 
-def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tuple[Field, ...], tuple[Field, ...]]:
+def block_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tuple[Field, ...], tuple[Field, ...]]:
     """Return the rows whose keys are not NULL, with columns for the keys and ``wanted``, and these columns."""
     computed: list[Item] = []
     keys, columns = (tuple(column_for(block.context, e, computed) for e in part) for part in (block.keys, wanted))
@@ -161,7 +161,7 @@ def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tu
     rows = filtered(block.rows, tuple(call("IS NOT NULL", (k,), BOOLEAN, block.offset) for k in nullable), block.name)
     if computed:
         items = (*identity(rows.fields), *computed)
-        rows = Calc(input=rows, filter=None, items=items, base=rows.base, block=block.name)
+        rows = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=block.name)
     return rows, keys, columns
 
 
@@ -169,6 +169,6 @@ def joined_on(block: SubQueryBlock, keys: tuple[Field, ...]) -> tuple[Expr, ...]
     """Return the equalities with the outer block, except the ones with the domain."""
     fields = dict(zip(block.keys, keys, strict=True))
     return tuple(
-        compared("=", (Ref(field=fields[inner], offset=inner.offset), outer), whole.offset)
+        compared("=", (FieldRef(field=fields[inner], offset=inner.offset), outer), whole.offset)
         for inner, outer, whole in block.equalities
     )

@@ -14,15 +14,15 @@ from hintplan.planner.expressions.typed import (
     AggregateCallExpr,
     Call,
     Expr,
+    FieldRef,
     Literal,
-    Ref,
     call,
-    conjuncts,
+    factored_conjuncts,
     literal,
-    rewrite,
+    replace_outermost,
     substitute,
 )
-from hintplan.planner.relations import Aggregate, Calc, Relation
+from hintplan.planner.relations import LogicalAggregate, LogicalCalc, Relation
 from hintplan.plans.declarations.computations import BUILT_IN
 
 _UNKNOWN = object()
@@ -38,37 +38,37 @@ _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "/", "div", "%", "NEGATE", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class SingleGroup:
     """An aggregate with a single group, and over its columns the selected ``values`` and the ``conditions``.
 
     The conditions come from HAVING and from filters above it.
     """
 
-    relation: Aggregate
+    relation: LogicalAggregate
     values: tuple[Expr, ...]
     conditions: tuple[Expr, ...]
 
 
-def group_of(relation: Relation) -> Group | None:
+def group_of(relation: Relation) -> SingleGroup | None:
     """Return the single group from which the columns of ``relation`` are computed, or None if there is none."""
-    selected: tuple[Expr, ...] = tuple(Ref(field=f) for f in relation.fields)
+    selected: tuple[Expr, ...] = tuple(FieldRef(field=f) for f in relation.fields)
     conditions: tuple[Expr, ...] = ()
-    while isinstance(relation, Calc):
+    while isinstance(relation, LogicalCalc):
         values = {i.field.id: i.expr for i in relation.items}
         selected = tuple(substitute(e, values) for e in selected)
-        conditions = (*conjuncts(relation.filter), *(substitute(c, values) for c in conditions))
+        conditions = (*factored_conjuncts(relation.filter), *(substitute(c, values) for c in conditions))
         relation = relation.input
-    if not isinstance(relation, Aggregate) or relation.keys:
+    if not isinstance(relation, LogicalAggregate) or relation.keys:
         return None
     counts = {c.field.id for c in relation.calls if c.function == "COUNT"}
 
     def absent(e: Expr) -> Expr | None:
-        return zero_if_absent(e) if isinstance(e, Ref) and e.field.id in counts else None
+        return zero_if_absent(e) if isinstance(e, FieldRef) and e.field.id in counts else None
 
-    return Group(
+    return SingleGroup(
         relation=relation,
-        values=tuple(rewrite(e, absent) for e in selected),
-        conditions=tuple(rewrite(c, absent) for c in conditions),
+        values=tuple(replace_outermost(e, absent) for e in selected),
+        conditions=tuple(replace_outermost(c, absent) for c in conditions),
     )
 
 

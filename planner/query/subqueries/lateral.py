@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, call, fields_of
+from hintplan.planner.expressions.typed import BOOLEAN, Call, Expr, call, referenced_fields
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.query import ordering
 from hintplan.planner.query.clauses import read_clauses, refuse_clauses
@@ -24,7 +24,7 @@ from hintplan.planner.query.sources.inputs import alias_of
 from hintplan.planner.query.subqueries.lateral_groups import LateralRows, grouped_rows
 from hintplan.planner.query.subquery_kinds import is_grouped
 from hintplan.planner.query.where_clause import filtered_block
-from hintplan.planner.relations import Calc, Item, Relation, identity
+from hintplan.planner.relations import Item, LogicalCalc, Relation, identity
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
@@ -43,7 +43,7 @@ def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope, ca
     only(context.source, node.this, "this")
     read_clauses(context, select, *_ALLOWED)
     inner = compiler.within(replace(compiler.environment, block=alias or compiler.block, set_operation=""))
-    keys = ordering.sort_keys(context, select)
+    keys = ordering.order_by_keys(context, select)
     by_groups = is_grouped(select) or select.args.get("distinct") is not None
     source = (grouped_rows if by_groups else _plain_rows)(inner, node, select, keys, outer, called)
     names = _names(compiler, node, [item.field.name for item in source.items])
@@ -58,7 +58,9 @@ def compile_lateral(compiler: QueryCompiler, node: exp.Lateral, outer: Scope, ca
     else:
         if ordering.is_ordered(select):
             rows = _first(inner, select, source, keys, shown, called)
-        rows = Calc(input=rows, filter=None, items=(*shown, *identity(rows.fields)), base=rows.base, block=inner.block)
+        rows = LogicalCalc(
+            input=rows, filter=None, items=(*shown, *identity(rows.fields)), base=rows.base, block=inner.block
+        )
     return Lateral(
         relation=replace(rows, base=(alias,) if alias else rows.base),
         input=Input(name=alias, kind="sub-query", fields=fields, offset=offset_of(node)),
@@ -76,7 +78,9 @@ def _plain_rows(
     hints = block_hints(context, compiler.environment, select, aggregates=False)
     source = build_from(compiler, select, hints, outer)
     rows, conditions = filtered_block(compiler, source, select, hints, aggregates=False)
-    items, sorted_by = ordering.listed(context, select, clause_translator(context, source.scope, "SELECT"), keys)
+    items, sorted_by = ordering.select_list_items(
+        context, select, clause_translator(context, source.scope, "SELECT"), keys
+    )
     own = frozenset(f.id for f in rows.fields)
     for expression in (*(item.expr for item in items), *(e for e in sorted_by if e is not None)):
         check_own(context, expression, own, called)
@@ -101,19 +105,19 @@ def _names(compiler: QueryCompiler, node: exp.Lateral, names: list[str]) -> list
 def _first(
     compiler: QueryCompiler,
     select: exp.Select,
-    found: LateralRows,
+    lateral: LateralRows,
     keys: SortKeys,
     shown: tuple[Item, ...],
     called: str,
 ) -> Relation:
     """Keep the first rows for each combination of the values that the conditions compare."""
-    context, rows = compiler.context, found.relation
+    context, rows = compiler.context, lateral.relation
     sorted_by = [
         _at(compiler, node, shown, position) if e is None else e
-        for node, position, e in zip(keys.nodes, keys.positions, found.sorted_by, strict=True)
+        for node, position, e in zip(keys.nodes, keys.positions, lateral.sorted_by, strict=True)
     ]
     own = frozenset(f.id for f in rows.fields)
-    compared = [_own_side(part, own) for part in found.conditions]
+    compared = [_own_side(part, own) for part in lateral.conditions]
     if select.args.get("limit") is None:
         raise context.source.error("ORDER BY without LIMIT has no effect in LATERAL", offset_of(select), "add LIMIT")
     if None in compared:
@@ -129,7 +133,7 @@ def _first(
     partition, order = (tuple(column_for(context, e, computed) for e in part) for part in (values, sorted_by))
     if computed:
         items = (*identity(rows.fields), *computed)
-        rows = Calc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
+        rows = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
     return ordering.first_of_each(context, select, rows, keys, order, partition, compiler.block)
 
 
@@ -137,7 +141,7 @@ def _own_side(condition: Expr, own: frozenset[int]) -> Expr | None:
     """Return the query's own side of an equality, or None if the condition is not an equality or mixes both sides."""
     if isinstance(condition, Call) and condition.function == "=":
         for mine, other in (condition.args, condition.args[::-1]):
-            sides = [{f.id in own for f in fields_of(e)} for e in (mine, other)]
+            sides = [{f.id in own for f in referenced_fields(e)} for e in (mine, other)]
             if sides == [{True}, {False}]:
                 return mine
     return None

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from hintplan.planner.expressions.typed import Expr, Ref, rewrite
+from hintplan.planner.expressions.typed import Expr, FieldRef, replace_outermost
 from hintplan.planner.query import grouping, ordering
 from hintplan.planner.query.columns import check_comparable, check_own, distinct_fields, filtered
 from hintplan.planner.query.compiler import OneGroup, QueryCompiler
 from hintplan.planner.query.domains import Domain
 from hintplan.planner.query.ordering import SortKeys
-from hintplan.planner.query.subqueries.block import SubQueryBlock, joined_on, read_block, with_columns
+from hintplan.planner.query.subqueries.block import SubQueryBlock, block_columns, joined_on, read_block
 from hintplan.planner.query.subqueries.empty_groups import zero_if_absent
 from hintplan.planner.query.subquery_kinds import is_grouped, is_one_group, sub_queries_in
-from hintplan.planner.relations import Aggregate, Calc, Item, Relation, UnnamedInput, identity
+from hintplan.planner.relations import Item, LogicalAggregate, LogicalCalc, Relation, UnnamedInput, identity
 from hintplan.planner.syntax.dialect import offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope
@@ -49,11 +49,11 @@ def grouped_rows(
         message = f"LIMIT in {called} that is compared by more than equality is not supported"
         place = select.args.get("limit") or select
         raise compiler.context.source.error(message, offset_of(place), "compare by equalities only")
-    rows, by, _ = with_columns(block, [])
+    rows, by, _ = block_columns(block, [])
     lateral = LateralRows(relation=rows, items=(), sorted_by=(), conditions=joined_on(block, by), domain=block.domain)
     state = block.state
     if is_grouped(select):
-        grouped = grouping.Rows(relation=rows, scope=block.scope, state=state, called=called)
+        grouped = grouping.GroupedInput(relation=rows, scope=block.scope, state=state, called=called)
         groups = grouping.groups_of(compiler, select, grouped, keys, by)
         if is_one_group(select):
             return _one_group(lateral, groups)
@@ -65,11 +65,13 @@ def grouped_rows(
     if select.args.get("distinct") is None:
         return lateral
     items = distinct_fields(compiler.context, lateral.items)
-    listed = Calc(input=lateral.relation, filter=None, items=items, base=lateral.relation.base, block=compiler.block)
+    listed = LogicalCalc(
+        input=lateral.relation, filter=None, items=items, base=lateral.relation.base, block=compiler.block
+    )
     check_comparable(compiler.context, listed, "DISTINCT", select_offset(select))
     columns = tuple(item.field for item in items)
     own = tuple(field for field in by if field not in columns)
-    distinct = Aggregate(
+    distinct = LogicalAggregate(
         input=replace(listed, items=(*identity(own), *items)),
         keys=(*own, *columns),
         calls=(),
@@ -99,21 +101,21 @@ def _check_form(compiler: QueryCompiler, select: exp.Select, called: str) -> Non
 
 
 def _listed(
-    compiler: QueryCompiler, block: SubQueryBlock, found: LateralRows, keys: SortKeys, called: str
+    compiler: QueryCompiler, block: SubQueryBlock, lateral: LateralRows, keys: SortKeys, called: str
 ) -> LateralRows:
     translator = clause_translator(compiler.context, block.scope, "SELECT")
-    items, sorted_by = ordering.listed(compiler.context, block.select, translator, keys)
+    items, sorted_by = ordering.select_list_items(compiler.context, block.select, translator, keys)
     for item in items:
         check_own(compiler.context, item.expr, block.own, called)
-    return replace(found, items=items, sorted_by=sorted_by)
+    return replace(lateral, items=items, sorted_by=sorted_by)
 
 
-def _one_group(found: LateralRows, groups: grouping.Groups) -> LateralRows:
+def _one_group(lateral: LateralRows, groups: grouping.Groups) -> LateralRows:
     """Return the single row of all rows; if the group is missing, its columns have their values for empty input."""
 
     def absent(e: Expr) -> Expr | None:
-        return zero_if_absent(e) if isinstance(e, Ref) and e.field.id in groups.counts else None
+        return zero_if_absent(e) if isinstance(e, FieldRef) and e.field.id in groups.counts else None
 
-    having = tuple(rewrite(condition, absent) for condition in groups.having)
-    items = tuple(replace(item, expr=rewrite(item.expr, absent)) for item in groups.items)
-    return replace(found, relation=groups.relation, items=items, one_group=OneGroup(items=items, having=having))
+    having = tuple(replace_outermost(condition, absent) for condition in groups.having)
+    items = tuple(replace(item, expr=replace_outermost(item.expr, absent)) for item in groups.items)
+    return replace(lateral, relation=groups.relation, items=items, one_group=OneGroup(items=items, having=having))

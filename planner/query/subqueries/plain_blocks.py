@@ -20,7 +20,7 @@ from hintplan.planner.query.from_clause import From, build_from
 from hintplan.planner.query.hint_scope.state_ttl import BlockHints
 from hintplan.planner.query.subquery_kinds import is_grouped, keeps_a_row, sub_queries_in
 from hintplan.planner.query.window_functions import has_windows, over_windows
-from hintplan.planner.relations import Calc, Relation
+from hintplan.planner.relations import LogicalCalc, Relation
 from hintplan.planner.syntax.dialect import select_offset
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Scope, levels
@@ -97,16 +97,16 @@ def _knows(scope: Scope, column: exp.Column) -> bool:
     return any((path and level.find(first, path[0])) or level.find(None, first) for level in levels(scope))
 
 
-def check_idle(compiler: QueryCompiler, select: exp.Select, found: From, rows: Relation) -> None:
+def check_idle(compiler: QueryCompiler, select: exp.Select, from_clause: From, rows: Relation) -> None:
     """Check the SELECT list and ORDER BY of ``select`` by compiling them on trial; the reader needs neither."""
     context = compiler.context
     with context.on_trial():
-        keys = ordering.sort_keys(context, select)
-        translator = clause_translator(context, found.scope, "SELECT", aggregates=is_grouped(select))
+        keys = ordering.order_by_keys(context, select)
+        translator = clause_translator(context, from_clause.scope, "SELECT", aggregates=is_grouped(select))
         values = compiler.values(translator, sub_queries_in(select.expressions))
         translator = replace(translator, values={place: value.worth for place, value in values.items()})
         rows, translator = over_windows(context, select, keys, rows, translator)
-        items, sorted_by = ordering.listed(context, select, translator, keys)
+        items, sorted_by = ordering.select_list_items(context, select, translator, keys)
         if ordering.is_ordered(select):
-            listed = Calc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
+            listed = LogicalCalc(input=rows, filter=None, items=items, base=rows.base, block=compiler.block)
             ordering.over_select(context, select, listed, listed, keys, sorted_by)

@@ -17,8 +17,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.operands import comparable
-from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, Expr, Ref, call, literal
+from hintplan.planner.expressions.operands import comparison_operands
+from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, Expr, FieldRef, call, literal
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.query import ordering
 from hintplan.planner.query.clauses import read_clauses, refuse_clauses
@@ -38,25 +38,25 @@ from hintplan.planner.query.subqueries.plain_blocks import (
 )
 from hintplan.planner.query.subqueries.single_values import (
     asked_values,
-    check_columns,
+    check_column_count,
     group_rows,
-    has_one_row,
     is_some,
+    is_unique_by,
     only_value,
     row_count,
     same_values,
     value_of_group,
 )
-from hintplan.planner.query.subquery_kinds import has_grouping_sets, is_grouped, is_one_row, plain_select
-from hintplan.planner.query.subquery_values import Value
-from hintplan.planner.relations import Aggregate, UnnamedInput
+from hintplan.planner.query.subquery_kinds import has_grouping_sets, is_grouped, is_single_row_query, plain_select
+from hintplan.planner.query.subquery_values import SubqueryValue
+from hintplan.planner.relations import LogicalAggregate, UnnamedInput
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.quantified_values import is_answered
 from hintplan.planner.translation.scope import Scope
 from hintplan.planner.translation.translator import Translator
 
 
-def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Expr) -> Value:
+def compile_subquery_value(compiler: QueryCompiler, translator: Translator, node: exp.Expr) -> SubqueryValue:
     """Compile a sub-query that stands for a value; ``translator`` belongs to the clause that it stands in."""
     context = compiler.context
     query = node.args["query"] if isinstance(node, exp.In) else node.this if isinstance(node, exp.Exists) else node
@@ -64,9 +64,9 @@ def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Exp
     select = None if written is None else _needed(compiler, node, written, scope)
     operands: tuple[Expr, ...] | None = None
     if isinstance(node, exp.In):
-        if is_answered(node) and not is_one_row(query):
+        if is_answered(node) and not is_single_row_query(query):
             return _answered(compiler, scope, node, translator.expression(node.this))
-        if not is_one_row(query):
+        if not is_single_row_query(query):
             return _in(compiler, scope, node, translator.expression(node.this), select)
         operands = tuple(map(translator.expression, asked_values(node)))
     if written is None or select is None or _is_whole(compiler, node, select, written, scope):
@@ -96,14 +96,14 @@ def _is_whole(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, writt
 
 def _apart(
     compiler: QueryCompiler, scope: Scope, query: exp.Expr, node: exp.Expr, asked: tuple[Expr, ...] | None
-) -> Value:
+) -> SubqueryValue:
     """Return the value of a query that is compiled as a whole, in a block with the names of ``scope``."""
     context, relation, offset = compiler.context, compiler.seeing(scope).query(query), offset_of(node)
-    check_columns(context, node, len(relation.fields))
+    check_column_count(context, node, len(relation.fields))
     group = group_of(relation)
     if group is not None:
         below = decorrelated(context, group.relation, compiler.block, offset, group=True)
-        assert isinstance(below.relation, Aggregate)
+        assert isinstance(below.relation, LogicalAggregate)
         value = value_of_group(context, node, replace(group, relation=below.relation), below.on, asked)
         return replace(value, domain=None if value.relation is None else below.domain)
     whole = decorrelated(context, relation, compiler.block, offset)
@@ -111,19 +111,19 @@ def _apart(
         count = row_count(context)
         counted = group_rows(whole.relation, whole.keys, (count,), UnnamedInput, offset, compiler.block)
         worth = is_some(count, offset)
-        return Value(relation=counted, on=whole.on, worth=worth, offset=offset, domain=whole.domain)
+        return SubqueryValue(relation=counted, on=whole.on, worth=worth, offset=offset, domain=whole.domain)
     rows, column = whole.relation, relation.fields[0]
-    is_one = has_one_row(context, relation, frozenset()) or has_one_row(
+    is_one = is_unique_by(context, relation, frozenset()) or is_unique_by(
         context, rows, frozenset(f.id for f in whole.keys)
     )
     if not is_one:
         rows, column = only_value(context, rows, whole.keys, column, UnnamedInput, offset)
-    value_of_row = Ref(field=column, offset=offset)
+    value_of_row = FieldRef(field=column, offset=offset)
     worth = value_of_row if asked is None else same_values(context, relation.fields, asked, offset)
-    return Value(relation=rows, on=whole.on, worth=worth, offset=offset, domain=whole.domain)
+    return SubqueryValue(relation=rows, on=whole.on, worth=worth, offset=offset, domain=whole.domain)
 
 
-def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select: exp.Select | None) -> Value:
+def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select: exp.Select | None) -> SubqueryValue:
     """Compile ``x IN (SELECT y ...)`` where NULL has the effect of FALSE: check whether a group has ``y = x``."""
     context, offset = compiler.context, offset_of(node)
     query = node.args["query"]
@@ -131,21 +131,21 @@ def _in(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr, select
         read_clauses(context, select, *PLAIN)
         return contains(read_block(compiler, scope, node, select, select), asked)
     whole = compiler.seeing(scope).query(query)
-    check_columns(context, node, len(whole.fields))
+    check_column_count(context, node, len(whole.fields))
     below = decorrelated(context, whole, compiler.block, offset)
     relation = below.relation
-    key = Ref(field=whole.fields[0], offset=offset)
-    pair = comparable(context.source, "IN", (asked, key), offset)[::-1]
+    key = FieldRef(field=whole.fields[0], offset=offset)
+    pair = comparison_operands(context.source, "IN", (asked, key), offset)[::-1]
     if may_be_null(context, relation, key):
         not_null = call("IS NOT NULL", (key,), BOOLEAN, offset)
         relation = filtered(relation, (not_null,), compiler.block)
     keyed = group_rows(relation, (*below.keys, key.field), (), UnnamedInput, offset, compiler.block)
     worth = call("IS NOT NULL", (key,), BOOLEAN, offset)
     on = (compared("=", pair, offset), *below.on)
-    return Value(relation=keyed, on=on, worth=worth, offset=offset, domain=below.domain)
+    return SubqueryValue(relation=keyed, on=on, worth=worth, offset=offset, domain=below.domain)
 
 
-def _answered(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr) -> Value:
+def _answered(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr) -> SubqueryValue:
     """Compile ``x IN (SELECT y ...)``: TRUE if a row matches, else NULL if ``x`` or a row is NULL, else FALSE."""
     context, offset = compiler.context, offset_of(node)
     match = _in(compiler, scope, node, asked, None)
@@ -153,8 +153,8 @@ def _answered(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr) 
     rows = decorrelated(context, whole, compiler.block, offset)
     total, present = row_count(context), replace(row_count(context), arguments=whole.fields)
     counted = group_rows(rows.relation, rows.keys, (total, present), UnnamedInput, offset, compiler.block)
-    counts = Value(relation=counted, on=rows.on, worth=match.worth, offset=offset, domain=rows.domain)
-    all_rows, not_null = (zero_if_absent(Ref(field=each.field)) for each in (total, present))
+    counts = SubqueryValue(relation=counted, on=rows.on, worth=match.worth, offset=offset, domain=rows.domain)
+    all_rows, not_null = (zero_if_absent(FieldRef(field=each.field)) for each in (total, present))
     unknown = call("IS NULL", (asked,), BOOLEAN, offset)
     least = call("CASE", (unknown, literal(0, BIGINT), not_null), BIGINT, offset)
     is_null = call(">", (all_rows, least), BOOLEAN, offset)
@@ -165,7 +165,7 @@ def _answered(compiler: QueryCompiler, scope: Scope, node: exp.In, asked: Expr) 
 def _needed(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Select | None:
     """Return ``select`` without clauses that have no effect here, or None if it must be compiled as a whole."""
     context, exists = compiler.context, isinstance(node, exp.Exists)
-    one_group, of_rows = is_one_row(select), not isinstance(node, exp.Query)
+    one_group, of_rows = is_single_row_query(select), not isinstance(node, exp.Query)
     clauses = ("group", "having", *(["distinct"] if one_group else []))
     listed = not exists or is_grouped(select)
 
@@ -190,4 +190,4 @@ def _needed(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, scope: 
     # A query with one row needs no LIMIT. A query with more rows needs an operator that limits them.
     with context.on_trial():
         relation = compiler.query(needed)
-    return needed if group_of(relation) or has_one_row(context, relation, frozenset()) else None
+    return needed if group_of(relation) or is_unique_by(context, relation, frozenset()) else None

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.comparisons import compared
-from hintplan.planner.expressions.operands import comparable
+from hintplan.planner.expressions.operands import comparison_operands
 from hintplan.planner.expressions.typed import (
     BIGINT,
     BOOLEAN,
@@ -16,15 +16,24 @@ from hintplan.planner.expressions.typed import (
     STRING,
     Expr,
     Field,
-    Ref,
+    FieldRef,
     call,
     conjunction,
     literal,
 )
 from hintplan.planner.properties.unique_keys import unique_keys
-from hintplan.planner.query.subqueries.empty_groups import Group
-from hintplan.planner.query.subquery_values import Value
-from hintplan.planner.relations import Aggregate, AggregateItem, Calc, Item, Join, Relation, StateInput, identity
+from hintplan.planner.query.subqueries.empty_groups import SingleGroup
+from hintplan.planner.query.subquery_values import SubqueryValue
+from hintplan.planner.relations import (
+    AggregateItem,
+    Item,
+    LogicalAggregate,
+    LogicalCalc,
+    LogicalJoin,
+    Relation,
+    StateInput,
+    identity,
+)
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.aggregates import result_type
 from hintplan.plans.text.counts import count
@@ -37,16 +46,16 @@ def asked_values(node: exp.Expr) -> list[exp.Expr]:
 
 def same_values(context: Context, values: Iterable[Expr | Field], asked: tuple[Expr, ...], offset: int) -> Expr:
     """Return the condition that the ``asked`` expressions equal the ``values``."""
-    refs = (e if not isinstance(e, Field) else Ref(field=e, offset=offset) for e in values)
-    pairs = (comparable(context.source, "IN", pair, offset) for pair in zip(asked, refs, strict=True))
+    refs = (e if not isinstance(e, Field) else FieldRef(field=e, offset=offset) for e in values)
+    pairs = (comparison_operands(context.source, "IN", pair, offset) for pair in zip(asked, refs, strict=True))
     same = conjunction(tuple(compared("=", pair, offset) for pair in pairs))
     assert same is not None
     return same
 
 
 def value_of_group(
-    context: Context, node: exp.Expr, group: Group, on: tuple[Expr, ...], asked: tuple[Expr, ...] | None
-) -> Value:
+    context: Context, node: exp.Expr, group: SingleGroup, on: tuple[Expr, ...], asked: tuple[Expr, ...] | None
+) -> SubqueryValue:
     """Return the value of a sub-query that is a single group.
 
     It has a row even on empty input, unless HAVING is not true.
@@ -57,14 +66,14 @@ def value_of_group(
         has_row = call("coalesce", (has_row, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
     if isinstance(node, exp.Exists):
         worth = literal("TRUE", BOOLEAN, offset) if has_row is None else has_row
-        return Value(relation=None if has_row is None else group.relation, on=on, worth=worth, offset=offset)
+        return SubqueryValue(relation=None if has_row is None else group.relation, on=on, worth=worth, offset=offset)
     worth = group.values[0]
     if asked is not None:
         worth = same_values(context, group.values, asked, offset)
         worth = worth if has_row is None else call("AND", (has_row, worth), BOOLEAN, offset)
     elif has_row is not None:
         worth = call("CASE", (has_row, worth, literal(None, worth.type)), worth.type, offset)
-    return Value(relation=group.relation, on=on, worth=worth, offset=offset)
+    return SubqueryValue(relation=group.relation, on=on, worth=worth, offset=offset)
 
 
 def row_count(context: Context) -> AggregateItem:
@@ -76,7 +85,7 @@ def row_count(context: Context) -> AggregateItem:
 
 def is_some(count: AggregateItem, offset: int) -> Expr:
     """Return the condition that ``count`` is above 0; it is FALSE if the group is missing."""
-    some = call(">", (Ref(field=count.field), literal(0, INT)), BOOLEAN, offset)
+    some = call(">", (FieldRef(field=count.field), literal(0, INT)), BOOLEAN, offset)
     return call("coalesce", (some, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
 
 
@@ -87,20 +96,20 @@ def group_rows(
     state: StateInput,
     offset: int,
     block: str,
-) -> Aggregate:
+) -> LogicalAggregate:
     """Group ``relation`` by ``keys``."""
-    return Aggregate(
+    return LogicalAggregate(
         input=relation, keys=keys, calls=calls, state=state, offset=offset, base=relation.base, block=block
     )
 
 
-def check_columns(context: Context, node: exp.Expr, found: int) -> None:
+def check_column_count(context: Context, node: exp.Expr, width: int) -> None:
     """Refuse a value with several columns, and IN with the wrong number of columns; EXISTS takes any number."""
     wanted = len(asked_values(node)) if isinstance(node, exp.In) else 1
-    if isinstance(node, exp.Exists) or found == wanted:
+    if isinstance(node, exp.Exists) or width == wanted:
         return
-    columns = count(found, "column")
-    message = f"a scalar sub-query has one column, found {found}"
+    columns = count(width, "column")
+    message = f"a scalar sub-query has one column, found {width}"
     if isinstance(node, exp.In):
         message = f"IN compares {'one value' if wanted == 1 else f'{wanted} values'} with {columns}"
     advice = "select one column" if wanted == 1 else f"select {wanted} columns"
@@ -127,18 +136,18 @@ def only_value(
     of_tables = ", ".join(dict.fromkeys(relation.base))
     fault = f"the scalar sub-query (SELECT {column.name or '...'} FROM {of_tables} ...) has more than one row"
     failure = call("raise_error", (literal(fault, STRING, offset),), STRING, offset)
-    several = call(">", (Ref(field=rows.field), literal(1, INT)), BOOLEAN, offset)
-    checked = call("CASE", (several, call("CAST", (failure,), kind, offset), Ref(field=value.field)), kind, offset)
+    several = call(">", (FieldRef(field=rows.field), literal(1, INT)), BOOLEAN, offset)
+    checked = call("CASE", (several, call("CAST", (failure,), kind, offset), FieldRef(field=value.field)), kind, offset)
     item = Item(field=context.field(column.name, kind), expr=checked)
     items = (*identity(keys), item)
-    return Calc(input=grouped, filter=None, items=items, base=relation.base, block=relation.block), item.field
+    return LogicalCalc(input=grouped, filter=None, items=items, base=relation.base, block=relation.block), item.field
 
 
-def has_one_row(context: Context, relation: Relation, keys: frozenset[int]) -> bool:
+def is_unique_by(context: Context, relation: Relation, keys: frozenset[int]) -> bool:
     """Return True if ``relation`` has at most one row for each combination of ``keys``."""
     below = relation
-    while isinstance(below, Calc):
+    while isinstance(below, LogicalCalc):
         below = below.input
-    if isinstance(below, Join):  # later passes find its keys
+    if isinstance(below, LogicalJoin):  # later passes find its keys
         return False
     return any(key <= keys for key in unique_keys(relation, context.plan_tables()))

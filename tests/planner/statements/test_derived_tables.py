@@ -6,7 +6,7 @@ import pytest
 
 from hintplan import compile_sql
 from hintplan.planner.execute_statement import execute_statement
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.plans.client import actions
 from hintplan.plans.errors import SqlError
 from hintplan.plans.files.codec import dumps
@@ -122,7 +122,7 @@ def test_an_insert_before_alter_and_one_after_it_are_not_one_plan() -> None:
 
 
 def test_a_client_declares_alters_and_fills() -> None:
-    session = Session.open()
+    session = CompileSession.open()
     text = (
         f"{TABLES} ALTER TABLE orders ADD note STRING; ALTER TABLE IF EXISTS none SET ('a' = 'b');"
         "CREATE TABLE big WITH ('connector' = 'print') AS SELECT note FROM orders; SELECT note FROM orders"

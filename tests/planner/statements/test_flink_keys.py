@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import hintplan
 from hintplan.planner.cli import compile_command
 from hintplan.planner.compile import compile_script
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.plans.errors import SqlError
 from hintplan.plans.model.config import canonical_key, known_keys
 from hintplan.plans.settings.flink_keys import refused_key, why_idle
@@ -135,7 +135,7 @@ def test_no_key_is_both_known_and_without_meaning() -> None:
 def test_strict_hints_do_not_mind_and_a_reset_is_taken() -> None:
     text = "SET 'execution.checkpointing.interval' = '1 min'; RESET 'execution.checkpointing.interval';"
     assert compile_script(text + SQL, strict_hints=True).findings[0].severity == "note"
-    assert Session.open().configuration.values == {}
+    assert CompileSession.open().configuration.values == {}
 
 
 @pytest.mark.parametrize("key", IDLE)

@@ -15,7 +15,7 @@ import hintplan
 from hintplan import compile_sql
 from hintplan.planner.compile import compile_script
 from hintplan.planner.execute_statement import execute_statement
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.planner.user_functions import read_declaration
 from hintplan.plans.cli import main
 from hintplan.plans.client import actions
@@ -334,7 +334,7 @@ def test_the_same_script_gives_the_same_bytes_with_functions() -> None:
 
 
 def test_the_sql_client_creates_shows_and_drops_functions() -> None:
-    session = Session.open(allow_modules=("tests",))
+    session = CompileSession.open(allow_modules=("tests",))
     script = """CREATE FUNCTION words AS 'tests.planner.declared.Words' LANGUAGE PYTHON; SHOW USER FUNCTIONS;
     SHOW FUNCTIONS LIKE 'w%s'; DROP FUNCTION Words; SHOW USER FUNCTIONS;"""
     found = [execute_statement(session, unit).action for unit in session.feed(script)]

@@ -26,7 +26,7 @@ from hintplan.planner.statements.model import (
     Show,
     Statement,
     StatementSet,
-    StopJob,
+    StopJobStatement,
     UncacheTable,
     UseDefault,
 )
@@ -57,7 +57,7 @@ REST = {
     Explain: "SELECT 1",
     CompilePlan: "p.json' FOR INSERT INTO s SELECT 1",
     ExecutePlan: "p.json'",
-    StopJob: "j'",
+    StopJobStatement: "j'",
 }
 # The rest where it differs from the rest of other openings of the kind.
 ITS_REST = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from hintplan.planner.execute_statement import execute_statement
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.planner.user_functions import read_declaration
 from hintplan.plans.client import actions
 from hintplan.plans.declarations.types import parse_type
@@ -66,7 +66,7 @@ def test_what_is_no_type_is_refused(written: str, refusal: str) -> None:
 
 
 def test_tables_are_shown_with_the_type_that_they_have() -> None:
-    session = Session.open()
+    session = CompileSession.open()
     units = session.feed(f"{TABLE} DESCRIBE t; SHOW CREATE TABLE t;")
     _, described, shown = [execute_statement(session, unit).action for unit in units]
     assert isinstance(described, actions.ShowRows)

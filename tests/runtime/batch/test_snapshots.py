@@ -24,7 +24,7 @@ import pytest
 
 import hintplan.runtime.batch.session
 from hintplan import Session
-from hintplan.planner.session import Session as Script
+from hintplan.planner.session import CompileSession as Script
 from hintplan.plans.client.client import Client
 from hintplan.plans.connectors.policy import OPEN
 from hintplan.plans.declarations.tables import Table

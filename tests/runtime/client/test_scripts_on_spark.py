@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hintplan.runtime.run.sql_client
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.plans.client.client import Client
 from hintplan.plans.connectors.policy import OPEN
 from hintplan.plans.errors import SqlError
@@ -61,7 +61,7 @@ def run(
             as_json=as_json, debug=False, _spark=spark,
         )  # fmt: skip
         client = Client(
-            session=Session.open(file="job.sql"),
+            session=CompileSession.open(file="job.sql"),
             open_engine=lambda: engine,
             as_json=as_json,
             allow_fact_edits=False,

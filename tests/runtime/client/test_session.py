@@ -8,7 +8,7 @@ import pytest
 
 from hintplan.planner.compile import compile_sql
 from hintplan.planner.execute_statement import execute_statement
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.planner.syntax.units import is_complete
 from hintplan.plans.analysis.fingerprints import meanings
 from hintplan.plans.client import actions
@@ -23,8 +23,8 @@ CREATE TABLE sums (customer BIGINT, total DOUBLE) WITH ('connector' = 'print');
 SUMS = "INSERT INTO sums SELECT customer, SUM(total) FROM orders GROUP BY customer"
 
 
-def actions_of(text: str, session: Session | None = None) -> Iterator[actions.Action]:
-    session = session or Session.open(file="job.sql")
+def actions_of(text: str, session: CompileSession | None = None) -> Iterator[actions.Action]:
+    session = session or CompileSession.open(file="job.sql")
     for unit in session.feed(text):
         yield execute_statement(session, unit).action
 
@@ -59,11 +59,11 @@ def test_an_insert_sees_the_configuration_as_of_its_statement() -> None:
 
 
 def test_what_the_command_line_sets_wins_over_set_and_reset() -> None:
-    session = Session.open({"table.exec.state.ttl": "3 d"})
+    session = CompileSession.open({"table.exec.state.ttl": "3 d"})
     script = f"{TABLES}SET 'table.exec.state.ttl' = '1 h'; RESET; {SUMS};"
     assert ttl(list(actions_of(script, session))[-1]) == "3 d"
     assert told("SET 'table.exec.state.ttl' = '60 min';") == ["table.exec.state.ttl = 1 h"]
-    (said, *_) = actions_of("SET 'table.exec.state.ttl' = '1 h';", Session.open({"table.exec.state.ttl": "3 d"}))
+    (said, *_) = actions_of("SET 'table.exec.state.ttl' = '1 h';", CompileSession.open({"table.exec.state.ttl": "3 d"}))
     assert said == actions.Told(text="table.exec.state.ttl = 3 d, as -c on the command line has it")
 
 
@@ -120,7 +120,7 @@ def test_one_plan_does_not_take_two_tables_for_one() -> None:
 
 
 def test_a_statement_that_fails_changes_nothing() -> None:
-    session = Session.open()
+    session = CompileSession.open()
     bad = "CREATE VIEW v AS SELECT id /*+ OPTIONS('lookup.cache'='NONE') */ FROM orders;"
     found = []
     for unit in session.feed(f"{TABLES}{bad} CREATE TABLE t (a INT) WITH ('connector' = 'prnt'); SHOW TABLES;"):
@@ -136,7 +136,7 @@ def test_a_statement_that_fails_changes_nothing() -> None:
 
 
 def test_a_broken_statement_does_not_hide_the_next_one() -> None:
-    session = Session.open()
+    session = CompileSession.open()
     done = []
     for unit in session.feed("SELECT (1; SELEC 2; SET 'pipeline.name' = 'x';"):
         try:
@@ -308,7 +308,7 @@ def test_what_is_wrong_is_refused_where_it_stands(text: str, place: str, message
 
 
 def test_a_hint_in_a_view_is_accounted_for_where_the_view_is_used() -> None:
-    session = Session.open()
+    session = CompileSession.open()
     view = "CREATE VIEW v AS SELECT /*+ STATE_TTL('orders' = '1 d') */ id FROM orders;"
     script = f"{TABLES}{view} SELECT * FROM orders; SELECT * FROM v;"
     found = [execute_statement(session, unit).findings for unit in session.feed(script)]

@@ -21,7 +21,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from hintplan.planner.session import Session
+from hintplan.planner.session import CompileSession
 from hintplan.plans.client.client import Client
 from hintplan.plans.client.shell import SqlCompleter, history_file, run_shell
 from hintplan.plans.errors import NotInstalled
@@ -41,7 +41,7 @@ def typed(
 
     def run(keys: str, engine: Engine | None = None) -> tuple[str, str, Client]:
         client = Client(
-            session=Session.open(),
+            session=CompileSession.open(),
             open_engine=lambda: engine or Engine(),
             as_json=False,
             allow_fact_edits=False,

@@ -1,5 +1,6 @@
-"""ROW_NUMBER(): a deduplicate for the first row by time, a rank for other limits, an over aggregate without a limit.
+"""ORDER BY with LIMIT and OFFSET, ROW_NUMBER() and other window functions.
 
+ROW_NUMBER() is a deduplicate for the first row by time, a rank for other limits, and an over aggregate without a limit.
 Only a batch job can compute the number without a limit.
 """
 
@@ -9,13 +10,12 @@ from dataclasses import replace
 
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, unique_names
-from hintplan.planner.lowering.over import lower_over
-from hintplan.planner.lowering.sort import sort_keys
-from hintplan.planner.relations import Over, OverItem, RowNumber, UnnamedInput
+from hintplan.planner.relations import LogicalOver, LogicalRowNumber, LogicalSort, OverItem, SortItem, UnnamedInput
 from hintplan.plans import operators as model
+from hintplan.plans.operators import SortKey
 
 
-def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:
+def lower_row_number(builder: Builder, numbered: LogicalRowNumber, *, exact: bool) -> Lowered:
     """Add the operator, which keeps the columns of its input. Raise SqlError if no condition limits the number."""
     if numbered.last is None and numbered.end is None and builder.batch:
         return lower_over(builder, _all_numbers(numbered), exact=exact)
@@ -34,7 +34,7 @@ def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> L
         id="",
         inputs=(source.id,),
         key=tuple(source.names[field.id] for field in numbered.partition),
-        order=sort_keys(source, numbered.order),
+        order=lower_sort_keys(source, numbered.order),
         arrival="last" if numbered.latest else "first",
         rank_start=numbered.first,
         rank_end=end,
@@ -51,10 +51,10 @@ def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> L
     )
 
 
-def _all_numbers(numbered: RowNumber) -> Over:
+def _all_numbers(numbered: LogicalRowNumber) -> LogicalOver:
     """Return the window function that numbers all rows. Only a batch job supports it."""
     call = OverItem(field=numbered.number, function="ROW_NUMBER", argument=None)
-    return Over(
+    return LogicalOver(
         input=numbered.input,
         partition=numbered.partition,
         order=numbered.order,
@@ -65,7 +65,7 @@ def _all_numbers(numbered: RowNumber) -> Over:
     )
 
 
-def _deduplicate(builder: Builder, numbered: RowNumber, source: Lowered) -> Lowered:
+def _deduplicate(builder: Builder, numbered: LogicalRowNumber, source: Lowered) -> Lowered:
     descending = numbered.latest or any(key.descending for key in numbered.order)
     operator = model.Deduplicate(
         id="",
@@ -79,3 +79,53 @@ def _deduplicate(builder: Builder, numbered: RowNumber, source: Lowered) -> Lowe
     names = name_above(numbered.input, numbered.block)
     operator_id = builder.add(operator, "deduplicate", names, numbered.block, holds=numbered.view)
     return replace(source, id=operator_id)
+
+
+def lower_over(builder: Builder, over: LogicalOver, *, exact: bool) -> Lowered:
+    """Add the over aggregate, which adds columns to its input. If no call is used, return the input."""
+    source = builder.lower(over.input, exact=exact)
+    if not over.calls:
+        return source
+    columns = unique_names(tuple(call.field for call in over.calls), source.columns)
+    added = columns[len(source.columns) :]
+    operator = model.OverAggregate(
+        id="",
+        inputs=(source.id,),
+        key=tuple(source.names[field.id] for field in over.partition),
+        order=lower_sort_keys(source, over.order),
+        frame=over.frame,
+        calls=tuple(
+            model.OverCall(
+                name=name,
+                function=call.function,
+                argument=None if call.argument is None else source.names[call.argument.id],
+                count=call.count,
+                default=None if call.default is None else source.names[call.default.id],
+                type=str(call.field.type),
+            )
+            for name, call in zip(added, over.calls, strict=True)
+        ),
+    )
+    operator_id = builder.add(operator, "over", name_above(over.input, over.block), over.block)
+    names = {**source.names, **{call.field.id: name for call, name in zip(over.calls, added, strict=True)}}
+    return Lowered(id=operator_id, columns=columns, names=names)
+
+
+def lower_sort(builder: Builder, sort: LogicalSort, *, exact: bool) -> Lowered:
+    """Add the sort, which keeps the columns of its input."""
+    source = builder.lower(sort.input, exact=exact)
+    order = lower_sort_keys(source, sort.order)
+    operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
+    return replace(source, id=builder.add(operator, "sort", name_above(sort.input, sort.block), sort.block))
+
+
+def lower_sort_keys(source: Lowered, order: tuple[SortItem, ...]) -> tuple[SortKey, ...]:
+    """Return the sort keys of an operator that reads ``source``."""
+    return tuple(
+        SortKey(
+            column=source.names[key.field.id],
+            direction="desc" if key.descending else "asc",
+            nulls="first" if key.nulls_first else "last",
+        )
+        for key in order
+    )
