@@ -14,7 +14,6 @@ from hintplan.plans.format.compiled import digest_of
 from hintplan.plans.lint.rule import Finding, Fix
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import PlanSetting, operator_settings, plan_settings, setting_at
-from hintplan.plans.operators import kind_of
 from hintplan.plans.settings.layers import EDIT
 from hintplan.plans.settings.setting import shown
 
@@ -57,7 +56,7 @@ def idle_reasons(plan: Plan) -> Iterator[Finding]:
     if not plan.reasons:
         return
     set_by = {setting.path: setting.set_by for setting in plan_settings(plan)}
-    set_by |= {f"{operator.id}.retry": EDIT for operator in plan.operators if kind_of(operator).group("retry")}
+    set_by |= {f"{operator.id}.retry": EDIT for operator in plan.operators if operator.group("retry")}
     for path in plan.reasons:
         by = set_by.get(path)
         if by == "plan" and plan.compiled.get(path) == digest_of(_value(plan, path)):

@@ -20,7 +20,7 @@ from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.format.document import from_document, operator_document, table_document, to_document
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.layers import SETTING_LAYERS
 from hintplan.plans.settings.setting import Value
 
@@ -189,7 +189,7 @@ def _operator_units(operator: Operator, plan: Plan, recorded: list[str]) -> Iter
     document = operator_document(operator)
     for entry in document.get("state", ()):
         yield (*here, "state", entry["name"], "ttl"), _setting(entry["origin"], entry["ttl"])
-    optional = {group.name for group in kind_of(operator).groups if group.optional}
+    optional = {group.name for group in operator.groups if group.optional}
     for name in dict.fromkeys((*document, *recorded)):
         if name not in facts:
             record = plan.compiled.get(f"{operator.id}.{name}")

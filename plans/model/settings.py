@@ -21,7 +21,7 @@ from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import KEYS, NAME
 from hintplan.plans.model.optional_groups import optional_groups
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of, state_of
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.effects import OPTION, UNKNOWN_KEY, Effect
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings, set_by
@@ -73,7 +73,7 @@ def option_effect(option: str) -> Effect:
 
 def operator_settings(operator: Operator) -> Iterator[PlanSetting]:
     """Yield the settings of one operator: the TTL of each state, then its groups of settings."""
-    for entry in state_of(operator):
+    for entry in operator.state:
         settings = entry_settings(entry)
         yield PlanSetting(
             path=f"{operator.id}.state.{entry.name}.ttl",
@@ -86,7 +86,7 @@ def operator_settings(operator: Operator) -> Iterator[PlanSetting]:
             effect=TTL.effect,
             setting=TTL,
         )
-    for group in kind_of(operator).groups:
+    for group in operator.groups:
         if group.name in operator.settings:
             yield from _group(operator, group, operator.settings[group.name])
 
@@ -111,7 +111,7 @@ def settings_by_name(operator: Operator) -> dict[tuple[str, str], PlanSetting]:
     by_name = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
     for group in optional_groups(operator):
         # In a batch plan, operators have no state, and settings of stateful operators have no effect.
-        if group.name not in operator.settings and (group.mode == "batch" or state_of(operator)):
+        if group.name not in operator.settings and (group.mode == "batch" or operator.state):
             by_name |= {
                 (default.group, default.name): default for default in _group(operator, group, group.resolved({}))
             }
@@ -153,7 +153,7 @@ def canonical_path(plan: Plan, path: str) -> str:
     operator = next((operator for operator in plan.operators if operator.id == head), None)
     if operator is not None and (group := group_called(operator, tail)) is not None:
         return f"{head}.{group.name}.{tail}"
-    states = [entry.name for entry in state_of(operator)] if operator is not None else []
+    states = [entry.name for entry in operator.state] if operator is not None else []
     return f"{head}.state.{tail}" if tail.partition(".")[0] in states else path
 
 
