@@ -36,7 +36,7 @@ from hintplan.plans.errors import Diagnostic, SqlError
 from hintplan.plans.model.config import KEYS, canonical_key
 from hintplan.plans.model.optional_groups import with_config_layers
 from hintplan.plans.model.plan import Mode, Plan
-from hintplan.plans.operators import Operator, functions_of, kind_of
+from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.cached import CACHED, ENABLED
 from hintplan.plans.settings.calls import CALL_KINDS
 from hintplan.plans.text.names import did_you_mean
@@ -258,10 +258,9 @@ def _warn_of_idle_settings(session: CompileSession, said: list[SetOption], job: 
 
 def _called(job: JobCompiler, operator: Operator) -> str:
     """Return the operator's name for messages."""
-    kind = kind_of(operator)
-    if kind.asks is not None and (functions := functions_of(operator)):
-        return f"{CALL_KINDS.get(job.kind_of(functions[0])) or ''} function"
-    return kind.title
+    if isinstance(operator, Requesting) and operator.functions:
+        return f"{CALL_KINDS.get(job.kind_of(operator.functions[0])) or ''} function"
+    return operator.title
 
 
 def _warn_of_idle_cached(session: CompileSession, said: list[SetOption], job: JobCompiler) -> None:

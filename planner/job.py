@@ -31,7 +31,7 @@ from hintplan.plans.format.compiled import with_record
 from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.model.optional_groups import with_config_layers
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, functions_of, table_of, with_table
+from hintplan.plans.operators import Operator
 from hintplan.plans.operators.sink import overwritten_of
 from hintplan.plans.text.findings import Finding
 
@@ -134,12 +134,12 @@ class JobCompiler:
 
     def _check_declared_once(self, operator: Operator, statement: Insert) -> None:
         """Raise SqlError if another INSERT used a different table or function under a name that ``operator`` uses."""
-        table = table_of(operator)
+        table = operator.table
         if table is not None:
             entry = self._context.table(table)
             if self._tables.setdefault(table, entry) is not entry:
                 raise self._declared_anew("table", table, statement)
-        for function in functions_of(operator):
+        for function in operator.functions:
             called = self._context.catalog.function(function)
             if self._functions.setdefault(function, called) is not called:
                 raise self._declared_anew("function", function, statement)
@@ -220,14 +220,13 @@ class JobCompiler:
     def _with_final_names(self) -> tuple[tuple[Operator, ...], dict[str, TableEntry]]:
         """Return the operators and their tables under the tables' final names. Record the targets of OPTIONS hints."""
         context, operators = self._context, self.operators
-        used = {table for o in operators if (table := table_of(o)) is not None}
+        used = {table for o in operators if (table := o.table) is not None}
         names = final_names(context, used)
         for called, final in names.items():
             for key, offset in sorted(context.dynamic[called].places):
                 context.ledger.applied(offset, f"tables.{final}.options.{key}")
         renamed = tuple(
-            with_table(o, names[table]) if (table := table_of(o)) is not None and table in names else o
-            for o in operators
+            o.with_table(names[table]) if (table := o.table) is not None and table in names else o for o in operators
         )
         return renamed, {names.get(table, table): self._tables[table] for table in used}
 

@@ -22,7 +22,7 @@ from hintplan.plans.model.config import KEYS
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
-from hintplan.plans.operators import Operator, kind_of, state_of, table_of
+from hintplan.plans.operators import Operator, Requesting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ def positions_of(
         ("", f"tables.{t}.options.{o}", "table"): offset_of_option for (t, o), offset_of_option in options.items()
     }
     for operator in plan.operators:
-        table = table_of(operator) or ""
+        table = operator.table or ""
         for setting in operator_settings(operator):
             path = setting.path.removeprefix(f"{operator.id}.")
             offsets = {
@@ -81,10 +81,9 @@ def _config_path(key: str) -> str:
 
 def _config_key(setting: PlanSetting, operator: Operator, plan: Plan) -> str:
     """Return the configuration key that sets this setting by default, or an empty text if there is none."""
-    asks = kind_of(operator).asks
-    keys = asks.keys(operator, plan) if asks is not None else {}
-    if setting.group in keys:
-        return keys[setting.group].settings[setting.name].config or ""
+    groups = operator.config_groups(plan) if isinstance(operator, Requesting) else {}
+    if setting.group in groups:
+        return groups[setting.group].settings[setting.name].config or ""
     return setting.setting.config or "" if setting.setting is not None else ""
 
 
@@ -101,7 +100,7 @@ def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:
 
 
 def _paths(operator: Operator, target: str) -> Iterator[str]:
-    if target in [entry.name for entry in state_of(operator)]:
+    if target in [entry.name for entry in operator.state]:
         yield f"state.{target}.ttl"
     elif target:
         yield target

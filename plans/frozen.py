@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from inspect import get_annotations
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, cast, dataclass_transform
@@ -27,8 +28,13 @@ _Class = TypeVar("_Class", bound=type)
 def frozen(cls: _Class) -> _Class:
     """Make the same of a class as ``@dataclass(frozen=True, slots=True, kw_only=True)``.
 
-    Every field is an argument, and none is an ``InitVar``.
+    Every field is an argument, and none is an ``InitVar``. A field without a default may override a property of a base
+    class.
     """
+    for name in get_annotations(cls):
+        if isinstance(getattr(cls, name, None), property) and name not in cls.__dict__:
+            # Dataclasses would take the property for the default of the field.
+            setattr(cls, name, field())
     made: Any = dataclass(slots=True, kw_only=True, init=False, eq=False, repr=False)(cls)
     parts = fields(made)
     names = [part.name for part in parts]

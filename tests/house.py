@@ -18,13 +18,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
-from hintplan.plans.operators import Operator
+from hintplan.plans.operators import KINDS
 from tests.english import CODE, FIRST_WORDS, docstrings
 from tests.test_order_of_folders import MOST_MODULES, ROOT, circles, modules_of, running_up, sizes
 
-OPERATORS = {cls.__name__ for cls in get_args(Operator)} | {"Stateful"}
+OPERATORS = {cls.__name__ for cls in KINDS} | {"Requesting", "Stateful"}
 SMALL = 25
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)

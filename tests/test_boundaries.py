@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hintplan.plans.operators import KINDS, Stateful, op_name
+from hintplan.plans.operators import KINDS, Stateful
 from hintplan.runtime.builders.bound import build_operator
 from hintplan.runtime.spark.shipping import archive
 from tests.operator_kinds import compiled
@@ -172,7 +172,7 @@ def test_what_workers_run_needs_no_library_that_only_the_driver_has(tmp_path: Pa
 
 def test_no_kernel_loads_the_connectors_of_plans_on_a_worker(tmp_path: Path) -> None:
     """A worker unpickles a kernel, bound to a plan, before its first row; all of its modules are imported then."""
-    stateful = [kind.op for kind in KINDS if kind.keeps_state]
+    stateful = [kind.op for kind in KINDS if issubclass(kind, Stateful)]
     pipeline = Pipeline(compiled(tmp_path, *stateful))
     kernels = {
         operator.id: build_operator(
@@ -184,7 +184,7 @@ def test_no_kernel_loads_the_connectors_of_plans_on_a_worker(tmp_path: Path) -> 
         for operator in pipeline.plan.operators
         if isinstance(operator, Stateful)
     }
-    assert {op_name(operator) for operator in pipeline.plan.operators if operator.id in kernels} == set(stateful)
+    assert {operator.op for operator in pipeline.plan.operators if operator.id in kernels} == set(stateful)
     for name, kernel in kernels.items():
         (tmp_path / f"{name}.pickle").write_bytes(pickle.dumps(kernel))
     folders = ("engine", "kernels", "operators", "state", "worker")

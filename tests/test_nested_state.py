@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import hintplan
 from hintplan.plans.model.plan import Mode, Plan
-from hintplan.plans.operators import KINDS, op_name
+from hintplan.plans.operators import KINDS, Stateful
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import hashable
@@ -202,7 +202,7 @@ def shown(number: int | None, kind: str) -> Any:
 
 
 def test_there_is_a_program_for_each_kind_with_state() -> None:
-    with_state = {kind.op for kind in KINDS if kind.keeps_state}
+    with_state = {kind.op for kind in KINDS if issubclass(kind, Stateful)}
     assert {program.op for program in PROGRAMS.values()} == with_state
 
 
@@ -210,7 +210,7 @@ def test_there_is_a_program_for_each_kind_with_state() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_kind_keeps_values_over_a_stop_as_sqlite_says(name: str, kind: str, tmp_path: Path) -> None:
     plan = compiled(kind, [name], tmp_path)
-    assert PROGRAMS[name].op in {op_name(operator) for operator in plan.operators}
+    assert PROGRAMS[name].op in {operator.op for operator in plan.operators}
     pipeline, events = Pipeline(plan), []
     for part in (slice(4), slice(4, None)):
         pipeline = pipeline.resumed(hintplan.loads(hintplan.dumps(plan)))

@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from inspect import get_annotations
 from pathlib import Path
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
@@ -30,10 +31,8 @@ from hintplan.plans.declarations.types import ROOTS
 from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.format.schema import schema_text
 from hintplan.plans.model.plan import Mode, Plan
-from hintplan.plans.operators import BY_OP, KINDS, Operator, Stateful, functions_of, op_name, state_of, with_states
-from hintplan.plans.operators import table_of as table_name
-from hintplan.plans.operators.spec.kind import no_expressions, no_functions
-from hintplan.plans.operators.spec.state import FOREVER, stated
+from hintplan.plans.operators import BY_OP, KINDS, Operator, Requesting, Stateful
+from hintplan.plans.operators.contract.stateful import FOREVER
 from hintplan.plans.settings.phases import PHASES
 from hintplan.runtime.builders.bound import KERNELS
 from hintplan.runtime.builders.table import BUILDERS
@@ -45,7 +44,6 @@ from tests.runtime.changelog import Event
 from tests.runtime.pipeline import Pipeline
 from tests.spark.programs import add_rows, changes
 
-OPS = {kind.op: kind.cls for kind in KINDS}
 DOCS = Path(__file__).parents[1] / "docs"
 DEADLINE_SECONDS = 300
 STREAMING = [op for op, program in PROGRAMS.items() if program.mode == "streaming"]
@@ -54,24 +52,31 @@ IN_PROCESS = [op for op in STREAMING if op not in BEYOND_THIS_PROCESS]
 
 
 def test_there_is_one_list_of_kinds() -> None:
-    assert {kind.cls for kind in KINDS} == set(get_args(Operator))
-    assert set(PROGRAMS) == set(OPS)
+    assert set(PROGRAMS) == set(BY_OP)
+    assert len(KINDS) == len(BY_OP) == len(set(KINDS))
     for kind in KINDS:
-        stateful = kind.cls in get_args(Stateful)
-        assert (kind.keeps_state, kind.row_kinds is stated) == (stateful,) * 2, kind.op
-        names = {field.name for field in fields(kind.cls)}
+        stateful = issubclass(kind, Stateful)
+        names = {field.name for field in fields(kind)}
         assert {"state", "changelog"} & names == ({"state", "changelog"} if stateful else set()), kind.op
-        assert ("table" in names) == (kind.table is not None), kind.op
-        assert {"function", "aggregates"}.isdisjoint(names) == (kind.functions is no_functions), kind.op
+        assert ("table" in names) == (kind.table_use is not None), kind.op
+        assert {"function", "aggregates"}.isdisjoint(names) == (kind.functions is Operator.functions), kind.op
 
 
 def test_a_kind_speaks_of_the_settings_and_expressions_that_it_has() -> None:
     for kind in KINDS:
         always = [group for group in kind.groups if not group.optional]
-        assert bool(always) == (kind.asks is not None), kind.op
-        assert (PHASES in kind.groups) == (kind.one_phase_because is not None), kind.op
-        assert has_expressions(kind.cls) == (kind.expressions is not no_expressions), kind.op
-        assert (not kind.groups) == kind.is_sink, kind.op
+        assert bool(always) == issubclass(kind, Requesting), kind.op
+        assert (PHASES in kind.groups) == (kind.one_phase_because is not Operator.one_phase_because), kind.op
+        assert has_expressions(kind) == (kind.expressions is not Operator.expressions), kind.op
+        assert (not kind.groups) == (kind.table_use == "writes"), kind.op
+
+
+@pytest.mark.parametrize("base", [Operator, Stateful, Requesting])
+def test_a_kind_sets_every_class_variable_and_none_of_them_is_a_field(base: type[Operator]) -> None:
+    for kind in (kind for kind in KINDS if issubclass(kind, base)):
+        for name in get_annotations(base):
+            assert hasattr(kind, name), (kind.op, name)
+            assert name not in {field.name for field in fields(kind)}, (kind.op, name)
 
 
 def has_expressions(cls: type) -> bool:
@@ -90,25 +95,25 @@ def _is_expression(hint: Any) -> bool:
 
 
 def test_every_kind_has_a_builder_in_streams_and_in_batch() -> None:
-    batch_only = {OPS["sort"], OPS["over-aggregate"]}
-    stream_only = {OPS["changelog-normalize"], OPS["sink-materialize"]}
-    assert set(BUILDERS) == set(get_args(Operator))
+    batch_only = {BY_OP["sort"], BY_OP["over-aggregate"]}
+    stream_only = {BY_OP["changelog-normalize"], BY_OP["sink-materialize"]}
+    assert set(BUILDERS) == set(KINDS)
     assert {kind for kind, builder in BUILDERS.items() if builder.stream is None} == batch_only
     assert {kind for kind, builder in BUILDERS.items() if builder.batch is None} == stream_only
-    assert set(KERNELS) == set(get_args(Stateful))
+    assert set(KERNELS) == {kind for kind in KINDS if issubclass(kind, Stateful)}
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", BY_OP)
 def test_a_plan_with_it_is_read_as_it_was_written(op: str, tmp_path: Path) -> None:
     plan = compiled(tmp_path, op)
-    assert op in {op_name(operator) for operator in plan.operators}
+    assert op in {operator.op for operator in plan.operators}
     text = api.dumps(plan)
     assert api.loads(text) == plan
     assert api.dumps(api.loads(text)) == text
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(json.loads(text))
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", BY_OP)
 def test_a_key_that_it_does_not_have_is_refused_with_its_place(op: str, tmp_path: Path) -> None:
     document = json.loads(api.dumps(compiled(tmp_path, op)))
     found = next(each for each in document["operators"] if each["op"] == op)
@@ -118,61 +123,61 @@ def test_a_key_that_it_does_not_have_is_refused_with_its_place(op: str, tmp_path
     assert re.match(rf"plan\.json:\d+:\d+: operators\.{found['id']}\.colour: ", str(caught.value))
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", BY_OP)
 def test_its_columns_row_kinds_lineage_and_settings_are_known(op: str, tmp_path: Path) -> None:
     plan = compiled(tmp_path, op)
-    found = next(operator for operator in plan.operators if op_name(operator) == op)
+    found = next(operator for operator in plan.operators if operator.op == op)
     assert output_columns(plan)[found.id]
     assert output_kinds(plan)[found.id]
     assert state_lineages(plan)[found.id]
     assert found.settings.keys() <= {group.name for group in BY_OP[op].groups}
 
 
-@pytest.mark.parametrize("op", [kind.op for kind in KINDS if kind.keeps_state])
+@pytest.mark.parametrize("op", [kind.op for kind in KINDS if issubclass(kind, Stateful)])
 def test_what_it_keeps_is_told_of_as_many_states_as_it_has(op: str, tmp_path: Path) -> None:
-    plan, kept = compiled(tmp_path, op), BY_OP[op].state
-    assert kept is not None
-    for found in (operator for operator in plan.operators if op_name(operator) == op):
-        assert tuple(entry.name for entry in state_of(found)) == kept.names
+    plan = compiled(tmp_path, op)
+    for found in (operator for operator in plan.operators if operator.op == op):
+        assert isinstance(found, Stateful)
+        assert tuple(entry.name for entry in found.state) == found.state_names
         inputs = [output_kinds(plan)[name] for name in found.inputs]
-        assert kept.changes_for(found, [FOREVER] * len(kept.names), inputs) in (0, FOREVER)
-        assert kept.bounded(found) in (True, False)
-        assert kept.waits_as(found) is None or len(kept.names) == 2
-        assert kept.facts(found, operator_facts(found)).keys() <= operator_facts(found).keys()
-        assert state_of(with_states(found, ())) == ()
+        assert found.changes_for([FOREVER] * len(found.state), inputs) in (0, FOREVER)
+        assert found.state_is_bounded in (True, False)
+        assert found.waits_as is None or len(found.state) == 2
+        assert found.row_kinds(("+I",), plan) == found.changelog
+        assert found.state_facts(operator_facts(found)).keys() <= operator_facts(found).keys()
+        assert found.with_states(()).state == ()
 
 
-@pytest.mark.parametrize("op", [kind.op for kind in KINDS if kind.asks is not None])
+@pytest.mark.parametrize("op", [kind.op for kind in KINDS if issubclass(kind, Requesting)])
 def test_what_it_asks_and_how_it_waits_are_settings_of_its_groups(op: str, tmp_path: Path) -> None:
-    plan, kind = compiled(tmp_path, op), BY_OP[op]
-    asks = kind.asks
-    assert asks is not None
-    for found in (operator for operator in plan.operators if op_name(operator) == op):
-        assert asks.alike(found).target in (table_name(found), *functions_of(found))
-        own = {group.name for group in kind.groups if not group.optional}
-        assert {*asks.settable(found), *asks.keys(found, plan)} <= own
-        assert asks.resettled(found, plan, True) == found.settings
-        assert not [*asks.check(found, plan, True)]
-        waits = asks.waits(found)
+    plan = compiled(tmp_path, op)
+    for found in (operator for operator in plan.operators if operator.op == op):
+        assert isinstance(found, Requesting)
+        assert found.request_identity.target in (found.table, *found.functions)
+        own = {group.name for group in found.groups if not group.optional}
+        assert {*found.settable, *found.config_groups(plan)} <= own
+        assert found.resettled(plan, True) == found
+        assert not [*found.check_settings(plan, True)]
+        waits = found.waits
         assert waits is None or waits.capacity_name in found.settings["async"].values
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", BY_OP)
 def test_a_plan_of_a_mode_in_which_nothing_builds_it_is_refused(op: str, tmp_path: Path) -> None:
-    plan, builder = compiled(tmp_path, op), BUILDERS[OPS[op]]
+    plan, builder = compiled(tmp_path, op), BUILDERS[BY_OP[op]]
     if builder.stream is not None and builder.batch is not None:
         return
     mode: Mode = "streaming" if builder.stream is None else "batch"
-    found = [operator.id for operator in plan.operators if op_name(operator) == op]
+    found = [operator.id for operator in plan.operators if operator.op == op]
     paths = {problem.path for problem in validate(replace(plan, mode=mode))}
     assert {f"operators.{name}" for name in found} <= paths
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", BY_OP)
 def test_every_command_knows_it(op: str, tmp_path: Path) -> None:
     plan = compiled(tmp_path, op)
     api.dump(plan, tmp_path / "plan.json")
-    found = next(operator for operator in plan.operators if op_name(operator) == op)
+    found = next(operator for operator in plan.operators if operator.op == op)
     shown = [
         ("explain", "plan.json"),
         ("explain", "plan.json", "--json"),
@@ -188,7 +193,7 @@ def test_every_command_knows_it(op: str, tmp_path: Path) -> None:
     assert hintplan("lint", "plan.json", "--fail-on", "never", folder=tmp_path).returncode == 0
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", BY_OP)
 def test_the_plan_format_has_a_section_and_a_picture_a_name_for_it(op: str) -> None:
     assert f"\n### {op}\n" in (DOCS / "plan-format.md").read_text(encoding="utf-8")
     assert BY_OP[op].title

@@ -13,7 +13,7 @@ from hintplan.planner.ids import IdSupply
 from hintplan.planner.lowering.columns import Lowered
 from hintplan.planner.properties.repeated_reads import Asked
 from hintplan.planner.relations import Relation, StateInput
-from hintplan.plans.operators import Operator, kind_of, state_of, with_states
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.state import STATE_TTL, StateEntry, ttl_settings
 
 Lower = Callable[["Builder", Relation, bool], Lowered]
@@ -56,11 +56,11 @@ class Builder:
         ``holds`` is the input name in the operator's states. The comparison of operators ignores it.
         """
         key = repr(operator)
-        if kind_of(operator).is_sink or key not in self._known:
+        if operator.is_sink or key not in self._known:
             operator_id = self._ids.take(kind, names, block)
-            operator = replace(operator, id=operator_id)
+            operator = operator.with_id(operator_id)
             if holds is not None:
-                operator = with_states(operator, (replace(entry, input=holds) for entry in state_of(operator)))
+                operator = operator.with_states(replace(entry, input=holds) for entry in operator.state)
             self.places[operator_id] = len(self.operators)
             self.operators.append(operator)
             self._known[key] = operator_id

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import kind_of
+from hintplan.plans.operators import Requesting
 
 
 def check_functions(plan: Plan) -> Iterator[Diagnostic]:
@@ -38,7 +38,6 @@ def check_asking(plan: Plan, kinds: Mapping[str, RowKinds] | None) -> Iterator[D
     ``kinds`` has the row kinds that operators emit; it is None if edges or tables are invalid.
     """
     for operator in plan.operators:
-        asks = kind_of(operator).asks
-        if asks is not None:
+        if isinstance(operator, Requesting):
             insert_only = None if kinds is None else all(kinds[name] == INSERT_ONLY for name in operator.inputs)
-            yield from asks.check(operator, plan, insert_only)
+            yield from operator.check_settings(plan, insert_only)

@@ -18,7 +18,7 @@ from functools import partial
 from hintplan.plans.connectors.table import is_upsert_sink
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds, merged
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of, table_of, with_changelog
+from hintplan.plans.operators import Operator, Stateful
 
 
 def output_kinds(plan: Plan) -> dict[str, RowKinds]:
@@ -26,7 +26,7 @@ def output_kinds(plan: Plan) -> dict[str, RowKinds]:
     kinds: dict[str, RowKinds] = {}
     for operator in plan.operators:
         inputs = merged(kinds[i] for i in operator.inputs)
-        kinds[operator.id] = kind_of(operator).row_kinds(operator, inputs, plan)
+        kinds[operator.id] = operator.row_kinds(inputs, plan)
     return kinds
 
 
@@ -42,16 +42,15 @@ def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> Ro
 def with_changelogs(plan: Plan) -> Plan:
     """Return the plan with the ``changelog`` of every stateful operator, derived from its inputs and readers."""
     if plan.mode == "batch":
-        return replace(plan, operators=tuple(with_changelog(operator, INSERT_ONLY) for operator in plan.operators))
+        return replace(plan, operators=tuple(operator.with_changelog(INSERT_ONLY) for operator in plan.operators))
     kinds: dict[str, RowKinds] = {}
     operators: list[Operator] = []
     for operator in plan.operators:
         inputs = merged(kinds[i] for i in operator.inputs)
-        kind = kind_of(operator)
-        if kind.state is not None:
+        if isinstance(operator, Stateful):
             upserted = partial(_upserted_by, plan, operator.id)
-            operator = with_changelog(operator, kind.state.changelog(operator, inputs, upserted))
-        kinds[operator.id] = kind.row_kinds(operator, inputs, plan)
+            operator = operator.with_changelog(operator.derived_changelog(inputs, upserted))
+        kinds[operator.id] = operator.row_kinds(inputs, plan)
         operators.append(operator)
     return replace(plan, operators=tuple(operators))
 
@@ -66,13 +65,12 @@ def _upserted_by(plan: Plan, producer: str, keys: tuple[str, ...]) -> bool:
         if not plan.readers[operator_id]:
             return False
         for reader in plan.readers[operator_id]:
-            kind = kind_of(reader)
-            if kind.is_sink:
+            if reader.is_sink:
                 if not _upserts_by(reader, keys, plan):
                     return False
                 reached = True
             else:
-                above = kind.key_above(reader, keys)
+                above = reader.key_above(keys)
                 if above is None:
                     return False
                 open_ways.append((reader.id, above))
@@ -80,5 +78,5 @@ def _upserted_by(plan: Plan, producer: str, keys: tuple[str, ...]) -> bool:
 
 
 def _upserts_by(sink: Operator, keys: tuple[str, ...], plan: Plan) -> bool:
-    table = plan.tables[table_of(sink) or ""]
+    table = plan.tables[sink.table or ""]
     return is_upsert_sink(table) and set(table.primary_key) == set(keys)

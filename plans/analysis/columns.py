@@ -19,9 +19,8 @@ from itertools import islice
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import kind_of
-from hintplan.plans.operators.spec.columns import check_names
-from hintplan.plans.operators.spec.declared import Columns
+from hintplan.plans.operators.contract.columns import check_names
+from hintplan.plans.operators.contract.declared import Columns, Inputs
 from hintplan.plans.text.names import did_you_mean
 
 ENOUGH = 101
@@ -47,16 +46,16 @@ def check_columns(plan: Plan) -> tuple[dict[str, Columns], list[Diagnostic]]:
     tables = (problem for name, table in plan.tables.items() for problem in _check_table(name, table))
     problems = list(islice(tables, ENOUGH))
     for operator in plan.operators:
-        inputs = [resolved[i] for i in operator.inputs if i in resolved]
-        if len(inputs) < len(operator.inputs):
+        columns = [resolved[i] for i in operator.inputs if i in resolved]
+        if len(columns) < len(operator.inputs):
             continue
-        kind = kind_of(operator)
-        found_here = list(islice(kind.check(operator, inputs, plan, f"operators.{operator.id}"), ENOUGH))
-        problems += found_here
+        inputs = Inputs(columns=columns, plan=plan)
+        problems_here = list(islice(operator.check(inputs), ENOUGH))
+        problems += problems_here
         if len(problems) >= ENOUGH:
             break
-        if not found_here:
-            resolved[operator.id] = kind.columns(operator, inputs, plan)
+        if not problems_here:
+            resolved[operator.id] = operator.output_columns(inputs)
     return resolved, problems
 
 

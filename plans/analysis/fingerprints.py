@@ -28,7 +28,7 @@ from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.format.document import function_document, table_document
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, functions_of, table_of
+from hintplan.plans.operators import Operator
 
 # Facts that depend on the readers of the operator, or that are only names or references within the plan.
 _NOT_MEANT = ("id", "inputs", "table", "changelog", "state")
@@ -55,11 +55,11 @@ def meanings(plan: Plan, handed: Mapping[str, str] = MappingProxyType({})) -> di
 
 def _own(operator: Operator, plan: Plan, handed: Mapping[str, str]) -> dict[str, Any]:
     facts = {key: value for key, value in operator_facts(operator).items() if key not in _NOT_MEANT}
-    if (table := table_of(operator)) is not None:
+    if (table := operator.table) is not None:
         facts["table"] = _table(plan.tables[table])
         if is_by_program(plan.tables[table]):
             facts["handed"] = handed.get(table, table)  # no option identifies the data
-    if functions := functions_of(operator):
+    if functions := operator.functions:
         facts["function"] = [function_document(plan.functions[name]) for name in functions]
     return facts
 

@@ -18,7 +18,7 @@ from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.connectors.table import drops_rows, is_asked, writes_files
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, Scan, Sink, kind_of
+from hintplan.plans.operators import Operator, Requesting, Scan, Sink, Stateful
 
 
 def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:
@@ -30,23 +30,18 @@ def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:
     matters: set[str] = set()
     pinned: set[str] = set()
     for operator in reversed(operators):  # readers follow their inputs
-        parks = _parks_rows(operator)
+        parks = operator.parks_rows
         if operator.id in matters or parks or readers[operator.id] > 1 or kinds[operator.id] != INSERT_ONLY:
             matters.add(operator.id)
-            if kind_of(operator).asks is not None or _reads_of_the_moment(plan, operator):
+            if isinstance(operator, Requesting) or _reads_of_the_moment(plan, operator):
                 pinned.add(operator.id)
-        if operator.id in matters or kind_of(operator).keeps_state or _may_repeat(plan, operator, len(sinks)):
+        if operator.id in matters or isinstance(operator, Stateful) or _may_repeat(plan, operator, len(sinks)):
             matters |= {*operator.inputs}
     return frozenset(pinned)
 
 
 def _reads_of_the_moment(plan: Plan, operator: Operator) -> bool:
     return isinstance(operator, Scan) and is_asked(plan.tables[operator.table])
-
-
-def _parks_rows(operator: Operator) -> bool:
-    asks = kind_of(operator).asks
-    return asks is not None and asks.parks_rows(operator)
 
 
 def _may_repeat(plan: Plan, operator: Operator, sinks: int) -> bool:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of
-from hintplan.plans.operators.spec.kind import Neighbour
+from hintplan.plans.operators.contract.operator import Neighbours
 
 
 def check_places(plan: Plan) -> Iterator[Diagnostic]:
@@ -23,12 +22,6 @@ def check_places(plan: Plan) -> Iterator[Diagnostic]:
     The graph of ``plan`` and its tables must be valid.
     """
     for operator in plan.operators:
-        check = kind_of(operator).check_place
-        if check is not None:
-            inputs = [_neighbour(plan.by_id[name]) for name in operator.inputs]
-            readers = [_neighbour(reader) for reader in plan.readers[operator.id]]
-            yield from check(operator, inputs, readers, plan, f"operators.{operator.id}")
-
-
-def _neighbour(operator: Operator) -> Neighbour:
-    return Neighbour(kind=kind_of(operator), operator=operator)
+        inputs = tuple(plan.by_id[name] for name in operator.inputs)
+        readers = tuple(plan.readers[operator.id])
+        yield from operator.check_neighbours(Neighbours(inputs=inputs, readers=readers, plan=plan))

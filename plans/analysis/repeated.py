@@ -21,7 +21,7 @@ from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
-from hintplan.plans.operators import kind_of, table_of
+from hintplan.plans.operators import Requesting
 from hintplan.plans.settings.layers import EDIT
 from hintplan.plans.settings.setting import Value, shown
 
@@ -151,9 +151,8 @@ def _one_sided(plan: Plan, paths: list[str]) -> Iterator[OneSided]:
 def _settings(plan: Plan) -> dict[str, PlanSetting]:
     settings: dict[str, PlanSetting] = {}
     for operator in plan.operators:
-        kind = kind_of(operator)
-        if kind.asks is not None:
-            own = {group.name for group in kind.groups if not group.optional}
+        if isinstance(operator, Requesting):
+            own = {group.name for group in operator.groups if not group.optional}
             settings |= {setting.path: setting for setting in operator_settings(operator) if setting.group in own}
     return settings
 
@@ -169,19 +168,18 @@ def _alike(plan: Plan) -> list[_Alike]:
     asked: dict[str, frozenset[tuple[object, ...]]] = {}
     groups: dict[tuple[object, ...], _Alike] = {}
     for operator in plan.operators:
-        kind, table = kind_of(operator), table_of(operator)
-        own = frozenset({table} if kind.is_source and table is not None else ())
+        own = frozenset({operator.table} if operator.is_source and operator.table is not None else ())
         tables[operator.id] = own.union(*(tables[name] for name in operator.inputs))
         below = frozenset[tuple[object, ...]]().union(*(asked[name] for name in operator.inputs))
         asked[operator.id] = below
-        if kind.asks is None:
+        if not isinstance(operator, Requesting):
             continue
-        alike = kind.asks.alike(operator)
-        key = (kind.op, alike, tables[operator.id])
+        identity = operator.request_identity
+        key = (operator.op, identity, tables[operator.id])
         # In two branches with two equal lookups each, the first lookups form a group, and the second lookups another.
         place = (sum(1 for request in below if request[1:] == key), *key)
         asked[operator.id] = below | {place}
         before = groups[place].operators if place in groups else ()
-        text = kind.asks.alike_text.format(f"'{alike.target}'")
-        groups[place] = _Alike(target=alike.target, text=text, operators=(*before, operator.id))
+        text = operator.same_requests_text.format(f"'{identity.target}'")
+        groups[place] = _Alike(target=identity.target, text=text, operators=(*before, operator.id))
     return list(groups.values())

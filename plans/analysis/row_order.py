@@ -22,7 +22,7 @@ from __future__ import annotations
 from hintplan.plans.connectors.table import drops_rows, is_read_in_pieces
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of, table_of
+from hintplan.plans.operators import Operator, Stateful
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:
@@ -32,13 +32,13 @@ def told_by_arrival(plan: Plan) -> frozenset[str]:
     """
     above_changes: set[str] = set()
     for operator in plan.operators:  # inputs precede their readers
-        if not kind_of(operator).keeps_state and (
+        if not isinstance(operator, Stateful) and (
             _of_changes(operator, plan) or not above_changes.isdisjoint(operator.inputs)
         ):
             above_changes.add(operator.id)
     wanted: set[str] = set()
     for operator in reversed(plan.operators):
-        if kind_of(operator).keeps_state or operator.id in wanted:
+        if isinstance(operator, Stateful) or operator.id in wanted:
             wanted |= above_changes & {*operator.inputs}
     return frozenset(wanted)
 
@@ -50,16 +50,15 @@ def ordered_by_scan(plan: Plan) -> frozenset[str]:
     """
     reaching: set[str] = set()
     for operator in reversed(plan.operators):
-        kind = kind_of(operator)
-        written = kind.is_sink and not drops_rows(plan.tables[table_of(operator) or ""])
-        if written or (operator.id in reaching and not kind.keeps_state):
+        written = operator.is_sink and not drops_rows(plan.tables[operator.table or ""])
+        if written or (operator.id in reaching and not isinstance(operator, Stateful)):
             reaching |= {*operator.inputs}
     return frozenset(
         operator.id
         for operator in plan.operators
         if operator.id in reaching
         and _of_changes(operator, plan)
-        and is_read_in_pieces(plan.tables[table_of(operator) or ""])
+        and is_read_in_pieces(plan.tables[operator.table or ""])
     )
 
 
@@ -67,11 +66,10 @@ def read_in_order(plan: Plan) -> frozenset[str]:
     """Return the operators below any operator that depends on the order of its rows."""
     below: set[str] = set()
     for operator in reversed(plan.operators):
-        if kind_of(operator).reads_order(operator) or operator.id in below:
+        if operator.reads_order or operator.id in below:
             below |= {*operator.inputs}
     return frozenset(below)
 
 
 def _of_changes(operator: Operator, plan: Plan) -> bool:
-    kind = kind_of(operator)
-    return kind.is_source and kind.row_kinds(operator, INSERT_ONLY, plan) != INSERT_ONLY
+    return operator.is_source and operator.row_kinds(INSERT_ONLY, plan) != INSERT_ONLY

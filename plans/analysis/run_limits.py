@@ -17,7 +17,7 @@ from dataclasses import replace
 from hintplan.plans.errors import Diagnostic, RunError
 from hintplan.plans.lazy import load
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of
+from hintplan.plans.operators import Operator
 
 MAX_DEPTH = 300
 """Operators on one path from a source to a sink: Spark 4.3 runs 300 calcs; 1,000 overflow its analyser's stack."""
@@ -79,7 +79,7 @@ def nesting(text: str) -> int:
 
 def expressions_of(operator: Operator) -> Iterator[tuple[str, str]]:
     """Yield the expressions of an operator, each with its path below the operator."""
-    expressions = kind_of(operator).expressions(operator)
+    expressions = operator.expressions()
     yield from ((path, text) for path, text in expressions if text is not None)
 
 

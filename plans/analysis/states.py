@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import OperatorKind, kind_of, state_of
+from hintplan.plans.operators import Stateful
 from hintplan.plans.settings.origins import in_step_text
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from hintplan.plans.text.names import did_you_mean
@@ -17,17 +17,16 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
     """Yield every problem of the state entries of ``plan``."""
     followers: list[tuple[str, StateEntry]] = []
     for operator in plan.operators:
-        kind = kind_of(operator)
-        if not kind.keeps_state:
+        if not isinstance(operator, Stateful):
             continue
-        path = f"operators.{operator.id}.state"
+        path = f"{operator.path}.state"
         if plan.mode == "batch":
-            if state_of(operator):
+            if operator.state:
                 yield Diagnostic(message="a batch plan keeps no state", path=path, hint="write []")
             continue
-        yield from _check_indexes(kind, state_of(operator), path)
-        for position, entry in enumerate(state_of(operator)):
-            unique = sum(other.name == entry.name for other in state_of(operator)) == 1
+        yield from _check_indexes(operator, path)
+        for position, entry in enumerate(operator.state):
+            unique = sum(other.name == entry.name for other in operator.state) == 1
             here = f"{path}.{entry.name}" if unique else f"{path}[{position}]"
             bad = [*_check_durations(entry, here), *_check_layers(entry, here)]
             yield from bad
@@ -38,8 +37,8 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
         yield from _check_config_layer(config, followers)
 
 
-def _check_indexes(kind: OperatorKind, state: tuple[StateEntry, ...], path: str) -> Iterator[Diagnostic]:
-    op, state_names = kind.op, kind.state.names if kind.state is not None else ()
+def _check_indexes(operator: Stateful, path: str) -> Iterator[Diagnostic]:
+    op, state, state_names = operator.op, operator.state, operator.state_names
     wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(state_names))
     expected = f"{'an' if op == 'aggregate' else 'a'} {op} has the states {wanted}"
     indexes = [entry.index for entry in state]

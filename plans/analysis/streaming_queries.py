@@ -26,7 +26,7 @@ from dataclasses import field
 
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of
+from hintplan.plans.operators import Operator, Requesting, Stateful
 
 _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 
@@ -149,7 +149,7 @@ def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator
     while above is not None and _is_of_sink(above) and above.id not in calcs:
         calcs[above.id] = above
         above = operators.get(above.inputs[0]) if above.inputs else None
-    if above is None or above.id in calcs or kind_of(above).is_sink:
+    if above is None or above.id in calcs or above.is_sink:
         return ()
     return (above, *reversed(calcs.values()))
 
@@ -166,11 +166,9 @@ def is_dear(operator: Operator) -> bool:
 
     This is true of operators with state, lookups and function calls.
     """
-    kind = kind_of(operator)
-    return kind.state is not None or kind.asks is not None
+    return isinstance(operator, Stateful | Requesting)
 
 
 def _is_of_sink(operator: Operator) -> bool:
-    kind = kind_of(operator)
-    texts = (text for _, text in kind.expressions(operator))
-    return kind.below_shared and not any(_NOW.search(text) for text in texts if text)
+    texts = (text for _, text in operator.expressions())
+    return operator.below_shared and not any(_NOW.search(text) for text in texts if text)

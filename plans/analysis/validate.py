@@ -32,7 +32,7 @@ from hintplan.plans.model.config import KEYS, SYNONYMS, known_keys, normalise
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.reasons import check_reasons
-from hintplan.plans.operators import kind_of, op_name, table_of
+from hintplan.plans.operators import Stateful
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -50,7 +50,7 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     problems += [*graph, *columns, *_check_uses(plan), *states]
     problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_overlap(plan), ENOUGH)]
     problems += islice(check_optional_groups(plan), ENOUGH)
-    used = {table_of(operator) for operator in plan.operators} - {None}
+    used = {operator.table for operator in plan.operators} - {None}
     # Row kinds are derived along the edges from the tables, so both must be valid.
     kinds = output_kinds(plan) if not graph and used <= plan.tables.keys() else None
     problems += [*islice(check_functions(plan), ENOUGH), *islice(check_asking(plan, kinds), ENOUGH)]
@@ -93,7 +93,7 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
 
 def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
     for operator in plan.operators:
-        use, name = kind_of(operator).table, table_of(operator)
+        use, name = operator.table_use, operator.table
         if name is not None and use != "looks up" and name in plan.tables:
             table = plan.tables[name]
             verb, able = ("read", can_read(table)) if use == "reads" else ("written", can_write(table))
@@ -116,31 +116,30 @@ def _check_called(plan: Plan) -> Iterator[Diagnostic]:
 
 def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
     for operator in plan.operators:
-        yield from kind_of(operator).check_mode(operator, plan, f"operators.{operator.id}")
+        yield from operator.check_mode(plan)
 
 
 def _check_kinds(plan: Plan, kinds: Mapping[str, RowKinds]) -> Iterator[Diagnostic]:
     for stated, derived in zip(plan.operators, with_changelogs(plan).operators, strict=True):
-        stated_kinds, derived_kinds = getattr(stated, "changelog", ()), getattr(derived, "changelog", ())
-        if stated_kinds != derived_kinds:
-            message = f"the changelog says {_kinds(stated_kinds)}, but it must be {_kinds(derived_kinds)}"
-            yield Diagnostic(message=message, path=f"operators.{stated.id}.changelog")
+        if isinstance(stated, Stateful) and isinstance(derived, Stateful) and stated.changelog != derived.changelog:
+            message = f"the changelog says {_kinds(stated.changelog)}, but it must be {_kinds(derived.changelog)}"
+            yield Diagnostic(message=message, path=f"{stated.path}.changelog")
     for operator in plan.operators:
-        accepted = kind_of(operator).takes(operator, plan)
+        accepted = operator.takes(plan)
         if accepted is None:
             continue
         refused = refused_kinds(kinds[operator.inputs[0]], accepted)
         if refused:
             producer = _producer(plan, operator.inputs[0], refused[0], kinds)
-            name = table_of(operator)
+            name = operator.table
             taker = f"table '{name}'" if name is not None else f"'{operator.id}'"
             message = (
                 f"{taker} takes {_kinds(accepted)}, but gets {_kinds(refused)} from "
-                f"the {op_name(plan.by_id[producer])} '{producer}'"
+                f"the {plan.by_id[producer].op} '{producer}'"
             )
             hint = "use a connector that takes updates, such as an upsert table with a primary key"
             if name is None:
-                hint = f"a {op_name(operator)} needs rows that are only ever added"
+                hint = f"a {operator.op} needs rows that are only ever added"
             yield Diagnostic(message=message, path=f"operators.{operator.id}", hint=hint)
 
 

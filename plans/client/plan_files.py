@@ -19,7 +19,6 @@ from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.files.codec import dumps, load, read_plan_bytes, write_plan_bytes
 from hintplan.plans.format.digest import plan_digests
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import state_of
 
 _FORCE = "SET 'table.plan.force-recompile' = 'true'"
 
@@ -74,7 +73,7 @@ def written(action: WritePlan, policy: Policy) -> str:
             raise PlanError(f"the plan file '{path}' is there already", hint=advice)
         return f"{path} is there already, and stays{_note(path, action.plan)}"
     _write(action.plan, path)
-    stateful = sum(1 for operator in action.plan.operators if state_of(operator))
+    stateful = sum(1 for operator in action.plan.operators if operator.state)
     return f"{path} written: {len(action.plan.operators)} operators, {stateful} with state"
 
 

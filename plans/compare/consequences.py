@@ -18,7 +18,6 @@ from hintplan.plans.compare.lineage import keeps_state
 from hintplan.plans.compare.query_record import operators_of, query_records
 from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import functions_of, state_of
 from hintplan.plans.settings.effects import (
     BEGUN,
     DROPPED,
@@ -64,7 +63,7 @@ def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, rena
     kept = keepable(before, after)
     states = sum(keeps_state(operator) for operator in after.operators)
     former = {new: old for old, new in renamed.items()}
-    stateful = {operator.id for plan in (before, after) for operator in plan.operators if state_of(operator)}
+    stateful = {operator.id for plan in (before, after) for operator in plan.operators if operator.state}
 
     def effect(names: Iterable[str]) -> Effect:
         effects = [
@@ -87,7 +86,7 @@ def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, rena
                 operator.id
                 for plan in (before, after)
                 for operator in plan.operators
-                if state_of(operator) and change.name in functions_of(operator)
+                if operator.state and change.name in operator.functions
             ]
             return replace(change, effect=effect(called)) if called else change
         if change.subject == "table" or _is_source_kind(change, before, after):
@@ -96,7 +95,7 @@ def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, rena
                 operator.id
                 for plan in (before, after)
                 for operator in plan.operators
-                if (name := getattr(operator, "table", None)) and (table == name or table.startswith(f"{name}."))
+                if (name := operator.table) and (table == name or table.startswith(f"{name}."))
             ]
             return replace(change, effect=effect(users))
         return change

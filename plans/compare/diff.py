@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeVar
 from hintplan.plans.compare.change import Change, Kind
 from hintplan.plans.compare.consequences import with_consequences
 from hintplan.plans.compare.facts import brief, facts_between
-from hintplan.plans.compare.lineage import parks_rows
 from hintplan.plans.compare.match import Match, match
 from hintplan.plans.connectors.check import shown_options
 from hintplan.plans.connectors.table import is_sink_directory
@@ -29,7 +28,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import STATE_GROUP, PlanSetting
 from hintplan.plans.model.reasons import outdated_reasons
 from hintplan.plans.model.settings import option_effect, settings_by_name
-from hintplan.plans.operators import Operator, describe, op_name, state_of, tables_used
+from hintplan.plans.operators import Operator, tables_used
 from hintplan.plans.settings.effects import (
     FILES_ELSEWHERE,
     FUNCTION,
@@ -190,7 +189,7 @@ def _operators(before: Plan, after: Plan, found: Match) -> Iterator[Change]:
 
 
 def _appeared(kind: Literal["+", "-"], operator: Operator, plan: Plan) -> Change:
-    note = brief(f"{op_name(operator)}: {describe(operator, plan)}")
+    note = brief(f"{operator.op}: {operator.describe(plan)}")
     return replace(_of_operator(operator), kind=kind, note=note)
 
 
@@ -198,11 +197,11 @@ def _of_operator(operator: Operator) -> Change:
     """Return a change of facts with the worst possible effect, which :func:`with_consequences` refines."""
     # An operator with state whose facts change starts with empty state.
     return Change(
-        kind="-/+" if state_of(operator) else "~",
+        kind="-/+" if operator.state else "~",
         subject="operator",
         name=operator.id,
         path=operator.id,
-        effect=UNREADABLE if state_of(operator) else INCOMPATIBLE,
+        effect=UNREADABLE if operator.state else INCOMPATIBLE,
         operator=operator.id,
     )
 
@@ -210,12 +209,12 @@ def _of_operator(operator: Operator) -> Change:
 def _operator(old: Operator, new: Operator, found: Match, before: Plan, after: Plan) -> Iterator[Change]:
     change = _of_operator(new)
     if old.id != new.id:
-        note = f"{op_name(new)} renamed, the same facts under another id"
+        note = f"{new.op} renamed, the same facts under another id"
         yield replace(change, before=old.id, after=new.id, note=note)
     for change_of_fact in _of_facts(change, {**operator_facts(old), "id": new.id}, operator_facts(new)):
         moved = change_of_fact.path == f"{new.id}.inputs"
         yield replace(change_of_fact, note=_moved(old, new, found, before, after)) if moved else change_of_fact
-    if op_name(old) == op_name(new):
+    if old.op == new.op:
         yield from _settings(old, new, before, after)
 
 
@@ -269,8 +268,8 @@ def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator
     effect = present.effect
     if a is not None and b is not None and b.setting is not None:
         effect = effect_between(b.setting, a.value, b.value)
-    if (present.group, present.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
-        effect = PARKS if parks_rows(new) else PARKS_NO_MORE
+    if (present.group, present.name) in _PARKING_SETTINGS and old.parks_rows != new.parks_rows:
+        effect = PARKS if new.parks_rows else PARKS_NO_MORE
     change = _setting(
         path.replace(f".{STATE_GROUP}", ".", 1) if present.state else path,
         path,
@@ -298,8 +297,8 @@ def _whole_group(
     group: str, was: Mapping[str, PlanSetting], now: Mapping[str, PlanSetting], old: Operator, new: Operator
 ) -> Change:
     effect = next(iter((now or was).values())).effect
-    if group == "retry" and parks_rows(old) != parks_rows(new):
-        effect = PARKS if parks_rows(new) else PARKS_NO_MORE
+    if group == "retry" and old.parks_rows != new.parks_rows:
+        effect = PARKS if new.parks_rows else PARKS_NO_MORE
     change = _setting(f"{new.id}.{group}", f"{new.id}.{group}", _group_text(was), _group_text(now), effect)
     return replace(change, operator=new.id)
 

@@ -20,18 +20,12 @@ from hintplan.plans.declarations.tables import Function
 from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.format.document import function_document
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, functions_of, kind_of, state_of, tables_used
-
-
-def parks_rows(operator: Operator) -> bool:
-    """Return True if rows of ``operator`` wait in state for another lookup, as with deferred retries."""
-    asks = kind_of(operator).asks
-    return asks is not None and asks.parks_rows(operator)
+from hintplan.plans.operators import Operator, Stateful, tables_used
 
 
 def keeps_state(operator: Operator) -> bool:
     """Return True if ``operator`` keeps anything in a checkpoint."""
-    return bool(state_of(operator)) or parks_rows(operator)
+    return bool(operator.state) or operator.parks_rows
 
 
 def state_lineages(plan: Plan) -> dict[str, str]:
@@ -49,14 +43,14 @@ def state_lineages(plan: Plan) -> dict[str, str]:
             [rows.get(name, "?"), row_kinds != INSERT_ONLY]
             for name, row_kinds in zip(operator.inputs, inputs, strict=True)
         ]
-        left_out = ("id", "inputs", *kind_of(operator).implied)
+        left_out = ("id", "inputs", *operator.implied)
         facts = {key: value for key, value in operator_facts(operator).items() if key not in left_out}
         if "state" in facts:
             facts["state"] = [entry["name"] for entry in facts["state"]]
         reads = _reads(plan, operator)
         rows[operator.id] = _digest([facts, reads, below])
-        kinds[operator.id] = kind_of(operator).row_kinds(operator, merged(inputs), plan)
-        lineages[operator.id] = _digest([_without_output(operator, facts), reads, below, parks_rows(operator)])
+        kinds[operator.id] = operator.row_kinds(merged(inputs), plan)
+        lineages[operator.id] = _digest([_without_output(operator, facts), reads, below, operator.parks_rows])
     return lineages
 
 
@@ -71,7 +65,7 @@ def state_layouts(plan: Plan) -> dict[str, str]:
     kinds: dict[str, RowKinds] = {}
     for operator in plan.operators:
         inputs = [kinds.get(name, INSERT_ONLY) for name in operator.inputs]
-        kinds[operator.id] = kind_of(operator).row_kinds(operator, merged(inputs), plan)
+        kinds[operator.id] = operator.row_kinds(merged(inputs), plan)
         if not keeps_state(operator) or not all(name in columns for name in operator.inputs):
             continue
         facts = {key: value for key, value in operator_facts(operator).items() if key not in ("id", "inputs")}
@@ -82,7 +76,7 @@ def state_layouts(plan: Plan) -> dict[str, str]:
             for name, row_kinds in zip(operator.inputs, inputs, strict=True)
         ]
         layouts[operator.id] = _digest(
-            [_without_output(operator, facts), _reads(plan, operator), read, parks_rows(operator)]
+            [_without_output(operator, facts), _reads(plan, operator), read, operator.parks_rows]
         )
     return layouts
 
@@ -90,13 +84,12 @@ def state_layouts(plan: Plan) -> dict[str, str]:
 def _without_output(operator: Operator, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts that determine an operator's state, without facts that only affect its output."""
     own = {key: value for key, value in facts.items() if key != "changelog"}
-    kept = kind_of(operator).state
-    return own if kept is None else kept.facts(operator, own)
+    return operator.state_facts(own) if isinstance(operator, Stateful) else own
 
 
 def _reads(plan: Plan, operator: Operator) -> list[object]:
     """Return the columns that an operator reads of a table, with their types, or the functions that make its state."""
-    if state_of(operator) and (function_names := functions_of(operator)):
+    if operator.state and (function_names := operator.functions):
         return [_function_facts(plan.functions[name]) if name in plan.functions else name for name in function_names]
     for reader, name in tables_used((operator,), "reads", "looks up"):
         table = plan.tables.get(name)

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from hintplan.plans.analysis.streaming_queries import Query, path_to
-from hintplan.plans.compare.lineage import keeps_state, parks_rows, state_lineages
+from hintplan.plans.compare.lineage import keeps_state, state_lineages
 from hintplan.plans.compare.sources import Order, SourceRecord
 from hintplan.plans.connectors.table import sink_directory
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of, state_of, table_of
+from hintplan.plans.operators import Operator
 
 WAKING = "rows that wait"
 """The source table of an operator that parks rows: it reads the times at which rows are due."""
@@ -114,7 +114,7 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
                 places=instances[name],
             )
             for name in order
-            if _gives_rows(operators[name]) or parks_rows(operators[name])
+            if _gives_rows(operators[name]) or operators[name].parks_rows
         )
         records.append(
             QueryRecord(
@@ -130,13 +130,12 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
 
 
 def _made_of(operators: Mapping[str, Operator], name: str) -> tuple[str, ...]:
-    below = _order(operators, [name]) if state_of(operators[name]) else ()
+    below = _order(operators, [name]) if operators[name].state else ()
     return tuple(operator_id for operator_id in below if _gives_rows(operators[operator_id]))
 
 
 def _gives_rows(operator: Operator) -> bool:
-    kind = kind_of(operator)
-    return kind.is_source or kind.has_rows
+    return operator.is_source or operator.has_rows
 
 
 def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | None = None) -> list[str]:
@@ -191,9 +190,9 @@ def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], que
 
 def _source(plan: Plan, operator: Operator, lineage: str) -> str:
     """Name the source of ``operator``: a table with its connector, rows of the plan with lineage, or parked rows."""
-    if kind_of(operator).has_rows:
+    if operator.has_rows:
         return f"VALUES {lineage[:8]}"
-    name = table_of(operator) if kind_of(operator).is_source else None
+    name = operator.table if operator.is_source else None
     if name is None:
         return WAKING
     table = plan.tables.get(name)

@@ -17,7 +17,7 @@ from typing import Any
 
 from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators import Operator, op_name
+from hintplan.plans.operators import Operator
 
 _ENOUGH = 0.5
 _LITTLE = 0.3
@@ -61,8 +61,8 @@ def successor(lost: Operator, candidates: Iterable[Operator]) -> Successor | Non
         likeness, why = _likeness(facts, _compared(candidate))
         likeness += SequenceMatcher(None, lost.id, candidate.id).ratio() / 10
         if likeness >= _ENOUGH and likeness > best:
-            article = "an" if op_name(lost)[0] in "aeiou" else "a"
-            best, best_match = likeness, Successor(id=candidate.id, why=f"{article} {op_name(lost)} too, {why}")
+            article = "an" if lost.op[0] in "aeiou" else "a"
+            best, best_match = likeness, Successor(id=candidate.id, why=f"{article} {lost.op} too, {why}")
     return best_match
 
 

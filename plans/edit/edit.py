@@ -27,7 +27,7 @@ from hintplan.plans.model.optional_groups import with_config_layers
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.reasons import with_reason, without_idle_reasons, without_outdated_reasons
 from hintplan.plans.model.settings import group_called
-from hintplan.plans.operators import Operator, kind_of, state_of, with_states
+from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.layers import edits_of, layers_of
 from hintplan.plans.settings.state import STATE_TTL, StateEntry, ttl_settings, with_ttl
@@ -61,7 +61,7 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         message = f"'{path}' is a configuration key, and no path"
         raise PlanError(message, path=path, hint=f"write config.{path}={value or '...'}")
     else:
-        editable = [o.id for o in plan.operators if state_of(o) or settable(o) or plan.mode == "batch"]
+        editable = [o.id for o in plan.operators if o.state or settable(o) or plan.mode == "batch"]
         raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, editable, plan))
     edited = without_idle_reasons(edited)
     if reason is not None:
@@ -113,7 +113,7 @@ def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
 def settled(plan: Plan) -> Plan:
     """Bring every origin in line with config and tables, and values with origins; edits stay edits."""
     config = plan.config.get(STATE_TTL)
-    operators = (with_states(o, (_with_config_layer(entry, config) for entry in state_of(o))) for o in plan.operators)
+    operators = (o.with_states(_with_config_layer(entry, config) for entry in o.state) for o in plan.operators)
     return with_config_layers(resettled(replace(plan, operators=tuple(operators))))
 
 
@@ -157,20 +157,19 @@ def _set_in_operator(plan: Plan, path: str, operator: Operator, rest: str, value
     if group_of_one is not None:
         return set_optional(plan, path, operator, group_of_one, rest, value)
     name, _, setting = rest.partition(".")
-    kind = kind_of(operator)
-    group = kind.group(name)
+    group = operator.group(name)
     if group is not None and group.optional:
         return set_optional(plan, path, operator, group, setting, value)
-    if name == CACHED.name and kind.is_sink:
+    if name == CACHED.name and operator.is_sink:
         message = f"'{operator.id}' is a sink: it has no result to cache"
         raise PlanError(message, path=path, hint=f"cache its input: {operator.inputs[0]}.cached.enabled")
-    if kind.asks is not None:
-        return set_setting(plan, path, operator, kind.asks, rest, value)
+    if isinstance(operator, Requesting):
+        return set_setting(plan, path, operator, rest, value)
     return _set_state(plan, path, operator, rest, value)
 
 
 def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
-    names = [entry.name for entry in state_of(operator)]
+    names = [entry.name for entry in operator.state]
     paths = [*(f"{operator.id}.state.{name}.ttl" for name in names), *optional_paths(plan, operator)]
     can = f"can be set: {', '.join(paths)}" if paths else f"'{operator.id}' keeps no state and has nothing to set"
     field, _, below = rest.partition(".")
@@ -195,8 +194,8 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
         message = f"'{setting}' of a state is a fact of the query" if setting in facts else f"unknown part '{setting}'"
         raise PlanError(message, path=path, hint=f"can be set: {operator.id}.state.{name}.ttl")
     ttl = _checked(path, lambda raw: format_duration(parse_duration(raw, require_unit=True)), value)
-    entries = (with_ttl(entry, ttl) if entry.name == name else entry for entry in state_of(operator))
-    return plan.replaced(with_states(operator, entries))
+    entries = (with_ttl(entry, ttl) if entry.name == name else entry for entry in operator.state)
+    return plan.replaced(operator.with_states(entries))
 
 
 def _checked(path: str, parse: Callable[[str], str], value: str) -> str:
@@ -219,7 +218,7 @@ def _hint(name: str, known: list[str], plan: Plan) -> str:
 
 
 def _settable(plan: Plan) -> str:
-    paths = [f"{o.id}.state.{entry.name}.ttl" for o in plan.operators for entry in state_of(o)]
+    paths = [f"{o.id}.state.{entry.name}.ttl" for o in plan.operators for entry in o.state]
     paths += [form for o in plan.operators for form in settable(o)]
     if plan.mode == "batch":
         paths.append("<operator>.cached.enabled")

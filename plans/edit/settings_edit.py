@@ -23,8 +23,7 @@ from hintplan.plans.errors import PlanError
 from hintplan.plans.format.document import operator_document
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of, table_of, with_settings
-from hintplan.plans.operators.asking.kind import AskingKind, Groups
+from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Specs
 from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_value
@@ -38,24 +37,23 @@ def settable(operator: Operator) -> list[str]:
 
     Optional groups are in :mod:`hintplan.plans.edit.optional_edit`.
     """
-    asks = kind_of(operator).asks
-    groups = asks.settable(operator) if asks is not None else ()
+    groups = operator.settable if isinstance(operator, Requesting) else ()
     forms = [f"{operator.id}.{group}.<setting>" for group in groups]
     return [*forms, f"{operator.id}.retry"] if "retry" in groups else forms
 
 
 def group_names(operator: Operator) -> tuple[str, ...]:
     """Return the groups that all operators of this kind have, in the order of a plan."""
-    return tuple(group.name for group in kind_of(operator).groups if not group.optional)
+    return tuple(group.name for group in operator.groups if not group.optional)
 
 
-def set_setting(plan: Plan, path: str, operator: Operator, asks: AskingKind, rest: str, value: str) -> Plan:
+def set_setting(plan: Plan, path: str, operator: Requesting, rest: str, value: str) -> Plan:
     """Set the setting at ``rest`` of ``operator``; raise PlanError if it does not exist, or for a bad value."""
     group, _, name = rest.partition(".")
     if rest == "retry":
-        groups = _with_retry(operator, asks, plan, path, value)
+        edited = _with_retry(operator, plan, path, value)
     elif group not in group_names(operator) or not name:
-        raise _no_setting(operator, asks, path, rest)
+        raise _no_setting(operator, path, rest)
     elif name == "origin" or name.startswith("origin."):
         layers = ", ".join(_group(operator, group).layers[:-1])
         message = f"an origin records what {layers} and {_group(operator, group).layers[-1]} asked for; it is not set"
@@ -65,8 +63,7 @@ def set_setting(plan: Plan, path: str, operator: Operator, asks: AskingKind, res
         hint = did_you_mean(name, specs, what="settings")
         raise PlanError(f"'{group}' has no setting '{name}'", path=path, hint=hint)
     else:
-        groups = asks.with_setting(operator, plan, path, group, name, _parsed(path, specs[name], value))
-    edited = with_settings(operator, groups)
+        edited = operator.with_setting(plan, path, group, name, _parsed(path, specs[name], value))
     return plan.replaced(edited)
 
 
@@ -75,18 +72,17 @@ def resettled(plan: Plan) -> Plan:
 
     Settings that depend on a wrong edge, table or function stay unchanged, because the edit may be part of a repair.
     """
-    tables = {table_of(operator) for operator in plan.operators if kind_of(operator).asks is not None} - {None}
+    tables = {operator.table for operator in plan.operators if isinstance(operator, Requesting)} - {None}
     is_sound = tables <= plan.tables.keys() and not any(check_graph(plan))
     kinds = output_kinds(plan) if is_sound else None
     return replace(plan, operators=tuple(_resettled(operator, plan, kinds) for operator in plan.operators))
 
 
 def _resettled(operator: Operator, plan: Plan, kinds: Mapping[str, RowKinds] | None) -> Operator:
-    asks = kind_of(operator).asks
-    if asks is None:
+    if not isinstance(operator, Requesting):
         return operator
     insert_only = None if kinds is None else all(kinds[name] == INSERT_ONLY for name in operator.inputs)
-    return with_settings(operator, asks.resettled(operator, plan, insert_only))
+    return operator.resettled(plan, insert_only)
 
 
 def parse_retry(text: str, specs: Specs) -> tuple[Value, Value]:
@@ -97,18 +93,18 @@ def parse_retry(text: str, specs: Specs) -> tuple[Value, Value]:
     return parse_value(specs["max-attempts"], match[1]), parse_value(specs["fixed-delay"], match[2])
 
 
-def _with_retry(operator: Operator, asks: AskingKind, plan: Plan, path: str, text: str) -> Groups:
+def _with_retry(operator: Requesting, plan: Plan, path: str, text: str) -> Requesting:
     if not settable(operator):
-        raise _no_setting(operator, asks, path, "retry")
+        raise _no_setting(operator, path, "retry")
     try:
         wanted = None if text.strip().lower() == "off" else parse_retry(text, _specs(operator, "retry"))
     except SettingError as error:
         raise PlanError(str(error), path=path, hint=error.hint) from error
-    return asks.with_retry(operator, plan, wanted)
+    return operator.with_retry(plan, wanted)
 
 
 def _group(operator: Operator, name: str) -> Group:
-    group = kind_of(operator).group(name)
+    group = operator.group(name)
     assert group is not None
     return group
 
@@ -128,7 +124,7 @@ def _parsed(path: str, spec: Setting, text: str) -> Value:
     return parsed
 
 
-def _no_setting(operator: Operator, asks: AskingKind, path: str, rest: str) -> PlanError:
+def _no_setting(operator: Requesting, path: str, rest: str) -> PlanError:
     forms = settable(operator)
     can = f"can be set: {', '.join(forms)}" if forms else f"'{operator.id}' has nothing to set"
     head = rest.partition(".")[0]
@@ -136,7 +132,7 @@ def _no_setting(operator: Operator, asks: AskingKind, path: str, rest: str) -> P
         message = f"'{head}' of an operator is a fact of the query"
         return PlanError(message, path=path, hint=f"change the SQL and compile it again; {can}")
     if not forms:
-        return PlanError(asks.idle(operator), path=path, hint=can)
+        return PlanError(operator.nothing_to_set, path=path, hint=can)
     paths = [
         f"{operator.id}.{group}.{name}" for group, settings in operator.settings.items() for name in settings.values
     ]

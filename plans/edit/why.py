@@ -3,7 +3,7 @@
 The plan records the values of the layers at compilation. The script, if there is one, provides the positions, and shows
 whether the values are still current. This module knows no command line.
 
->>> from hintplan.plans.operators import Scan
+>>> from hintplan.plans.operators import Scan, Requesting
 >>> plan = Plan(name="p", config={"parallelism.default": "4"})
 >>> why(plan, "config.parallelism.default").verdict
 'nothing else sets it'
@@ -22,7 +22,7 @@ from hintplan.plans.model.config import KEYS
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import canonical_path, plan_settings, settings_by_name
-from hintplan.plans.operators import Operator, kind_of, state_of
+from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.effects import ANOTHER_TTL, TTL
 from hintplan.plans.settings.layers import EDIT, RANKS
 from hintplan.plans.settings.lookup import RETRY
@@ -168,7 +168,7 @@ def _absent(plan: Plan, path: str) -> Why:
         paths = [setting.path for setting in settings_by_name(operator).values()]
         hint = did_you_mean(path, paths, what=f"settings of '{head}'")
         raise PlanError(f"there is no setting '{path}'", path=path, hint=hint)
-    ids = [operator.id for operator in plan.operators if state_of(operator) or settings_by_name(operator)]
+    ids = [operator.id for operator in plan.operators if operator.state or settings_by_name(operator)]
     paths = [setting.path for setting in plan_settings(plan)]
     near = did_you_mean(path, [*paths, *ids], what="settings and operators")
     raise PlanError(f"there is no setting or operator '{path}'", path=path, hint=near)
@@ -176,8 +176,7 @@ def _absent(plan: Plan, path: str) -> Why:
 
 def _could_retry(operator: Operator) -> bool:
     """Return True if the operator does not retry, but can be set to."""
-    asks = kind_of(operator).asks
-    return asks is not None and RETRY.name in asks.settable(operator) and RETRY.name not in operator.settings
+    return isinstance(operator, Requesting) and RETRY.name in operator.settable and RETRY.name not in operator.settings
 
 
 def _outside_layer(plan: Plan, setting: PlanSetting) -> str:

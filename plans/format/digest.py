@@ -23,7 +23,7 @@ from typing import Any
 from hintplan.plans.declarations.tables import Function, Table
 from hintplan.plans.format.document import function_document, operator_document, table_document
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, OperatorKind, kind_of
+from hintplan.plans.operators import Operator
 
 _STATE_SETTINGS = ("ttl", "origin")
 # Sorted keys and no blanks make the digest independent of the file's layout. orjson cannot write ASCII only.
@@ -32,11 +32,11 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 def operator_facts(operator: Operator) -> dict[str, Any]:
     """Return the JSON values of ``operator`` without its settings."""
-    return _facts(kind_of(operator), operator_document(operator))
+    return _facts(operator, operator_document(operator))
 
 
-def _facts(kind: OperatorKind, document: Mapping[str, Any]) -> dict[str, Any]:
-    settings = {group.name for group in kind.groups}
+def _facts(operator: Operator, document: Mapping[str, Any]) -> dict[str, Any]:
+    settings = {group.name for group in operator.groups}
     facts = {key: value for key, value in document.items() if key not in settings}
     if "state" in facts:
         facts["state"] = [{k: v for k, v in entry.items() if k not in _STATE_SETTINGS} for entry in facts["state"]]
@@ -67,7 +67,7 @@ def plan_digests(plan: Plan, operators: Sequence[Mapping[str, Any]] | None = Non
     """
     documents = map(operator_document, plan.operators) if operators is None else operators
     digests = {
-        operator.id: _digest(_facts(kind_of(operator), document))
+        operator.id: _digest(_facts(operator, document))
         for operator, document in zip(plan.operators, documents, strict=True)
     }
     functions = {name: function_digest(name, plan.functions[name]) for name in sorted(plan.functions)}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any, cast
+from typing import Any
 
 from hintplan.plans.connectors.table import in_order
 from hintplan.plans.declarations.durations import format_duration, parse_duration
@@ -21,7 +21,7 @@ from hintplan.plans.declarations.tables import Column, Function, Table, TableCol
 from hintplan.plans.format.fields import FieldForm, forms_of, written
 from hintplan.plans.model.config import normalise
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import BY_OP, Operator, OperatorKind, kind_of
+from hintplan.plans.operators import BY_OP, Operator
 from hintplan.plans.settings.layers import Settings, group_document, layers_of, read_group
 from hintplan.plans.settings.state import STATE_LAYERS, STATE_SETTINGS, StateEntry
 
@@ -71,16 +71,15 @@ def function_document(function: Function) -> Json:
 
 def operator_document(operator: Operator) -> Json:
     """Return one operator, starting with ``id`` and ``op``."""
-    kind = kind_of(operator)
-    document: Json = {"id": operator.id, "op": kind.op}
-    for form in _facts(kind):
+    document: Json = {"id": operator.id, "op": operator.op}
+    for form in _facts(type(operator)):
         value = getattr(operator, form.name)
         if form.name == "state":
             document["state"] = [_state_entry(entry) for entry in value]
         elif value is not form.left_out and value != form.left_out:
             document[form.key] = value if form.write is None or value is None else form.write(value)
     settings = operator.settings
-    for group in kind.groups:
+    for group in operator.groups:
         if group.name in settings:
             document[group.name] = group_document(settings[group.name])
         elif group.absent == "null":
@@ -89,9 +88,8 @@ def operator_document(operator: Operator) -> Json:
 
 
 @cache
-def _facts(kind: OperatorKind) -> tuple[FieldForm, ...]:
-    cls: Any = kind.cls
-    return tuple(form for form in forms_of(cls) if form.name not in ("id", "settings"))
+def _facts(kind: type[Operator]) -> tuple[FieldForm, ...]:
+    return tuple(form for form in forms_of(kind) if form.name not in ("id", "settings"))
 
 
 def from_document(document: Json) -> Plan:
@@ -122,7 +120,7 @@ def _read_operator(document: Json) -> Operator:
             values[form.name] = value if form.read is None or value is None else form.read(value)
     if kind.groups:
         values["settings"] = _read_settings(document)
-    return cast(Operator, kind.cls(**values))
+    return kind(**values)
 
 
 def _read_settings(document: Json) -> Mapping[str, Settings]:

@@ -17,8 +17,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from hintplan.plans.format.fields import forms_of, is_optional, notes_on, plain
 from hintplan.plans.model.config import KEYS
-from hintplan.plans.operators import KINDS, OperatorKind
-from hintplan.plans.operators.spec.output import JoinColumn
+from hintplan.plans.operators import KINDS, Operator
+from hintplan.plans.operators.contract.output import JoinColumn
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.setting import Setting, shown
 
@@ -76,9 +76,8 @@ def _operators() -> Schema:
     }
 
 
-def _kind(kind: OperatorKind) -> Schema:
-    cls: Any = kind.cls
-    forms = [form for form in forms_of(cls) if form.name not in ("id", "settings")]
+def _kind(kind: type[Operator]) -> Schema:
+    forms = [form for form in forms_of(kind) if form.name not in ("id", "settings")]
     properties: Schema = {
         "id": {"$ref": "#/$defs/operator-id"},
         "op": {"description": "The kind of the operator.", "const": kind.op},

@@ -18,8 +18,8 @@ from hintplan.plans.lint.rule import Finding
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
-from hintplan.plans.operators import Operator, kind_of, state_of
-from hintplan.plans.operators.spec.state import FOREVER
+from hintplan.plans.operators import Operator, Stateful
+from hintplan.plans.operators.contract.stateful import FOREVER
 from hintplan.plans.settings.layers import EDIT
 
 _MEANT = ("hint", EDIT)
@@ -39,14 +39,13 @@ def outlived_ttls(plan: Plan) -> Iterator[Finding]:
     inside: dict[str, tuple[_Kept, ...]] = {}
     for operator in plan.operators:
         below = [inside.get(name, ()) for name in operator.inputs]
-        kept = kind_of(operator).state
-        if kept is None:
+        if not isinstance(operator, Stateful):
             inside[operator.id] = tuple(dict.fromkeys(one for each in below for one in each))
-        elif kept.holds == "groups":
+        elif operator.state_holds == "groups":
             inside[operator.id] = ()  # a group has no rows of its input
         else:
             settings = {setting.state: setting for setting in operator_settings(operator) if setting.state is not None}
-            for entry in state_of(operator):
+            for entry in operator.state:
                 copies = below[entry.index] if entry.index < len(below) else ()
                 yield from _outlived(operator, settings[entry.name], copies)
             inside[operator.id] = tuple(_inside(operator, settings, below))
@@ -70,7 +69,7 @@ def _outlived(operator: Operator, state: PlanSetting, copies: tuple[_Kept, ...])
 def _inside(operator: Operator, settings: dict[str, PlanSetting], below: list[tuple[_Kept, ...]]) -> Iterator[_Kept]:
     """Yield the inputs whose rows are in the output of an operator that keeps rows."""
     is_one_sided = operator_facts(operator).get("join-type") in _ONE_SIDED
-    for entry in state_of(operator):
+    for entry in operator.state:
         if is_one_sided and entry.index > 0:
             continue
         setting = settings[entry.name]

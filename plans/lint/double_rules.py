@@ -14,7 +14,7 @@ from typing import Any
 from hintplan.plans.format.digest import operator_facts
 from hintplan.plans.lint.rule import Finding
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of, state_of
+from hintplan.plans.operators import Operator
 
 _OF_READERS = ("id", "inputs", "op", "filter", "select", "columns", "output", "changelog", "settings")
 """Facts in which readers of one query may differ, and facts that do not affect the stored rows."""
@@ -29,9 +29,9 @@ def doubled_state(plan: Plan) -> Iterator[Finding]:
         if _is_calc(operator):
             shapes[operator.id] = below[0] if below else "?"
             continue
-        text = json.dumps([kind_of(operator).op, _facts(operator), below], sort_keys=True)
+        text = json.dumps([operator.op, _facts(operator), below], sort_keys=True)
         shape = shapes[operator.id] = sha256(text.encode()).hexdigest()
-        if not state_of(operator):
+        if not operator.state:
             continue
         other = next(
             (candidate for candidate in alike.get(shape, ()) if _computes_the_same(plan, candidate, operator)), None
@@ -45,7 +45,7 @@ def doubled_state(plan: Plan) -> Iterator[Finding]:
 
 
 def _is_calc(operator: Operator) -> bool:
-    return kind_of(operator).below_shared and not state_of(operator)
+    return operator.below_shared and not operator.state
 
 
 def _facts(operator: Operator) -> dict[str, Any]:

@@ -13,34 +13,29 @@ from hintplan.plans.declarations.durations import format_duration, parse_duratio
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.lint.rule import Finding
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of, state_of
-from hintplan.plans.operators.spec.state import FOREVER, StateKind
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.operators import Operator, Stateful
+from hintplan.plans.operators.contract.stateful import FOREVER
 
 _APART = 1000
 
 
 def never_expires(plan: Plan) -> Iterator[Finding]:
     """Report states with TTL 0, except states of bounded size, such as the single row of a global aggregate."""
-    for operator, kept, entries in _stateful(plan):
-        if kept.bounded(operator):
+    for operator in _stateful(plan):
+        if operator.state_is_bounded:
             continue
-        for entry in entries:
+        for entry in operator.state:
             if _lasts(entry.ttl) == FOREVER:
-                contents = "groups" if kept.holds == "groups" else f"rows of '{entry.input}'"
+                contents = "groups" if operator.state_holds == "groups" else f"rows of '{entry.input}'"
                 yield Finding(
                     path=f"operators.{operator.id}.state.{entry.name}.ttl",
-                    message=f"the state never expires: it grows with every new {kept.grows_by}, "
+                    message=f"the state never expires: it grows with every new {operator.state_grows_by}, "
                     f"because its {contents} are kept forever",
                 )
 
 
-def _stateful(plan: Plan) -> Iterator[tuple[Operator, StateKind, tuple[StateEntry, ...]]]:
-    """Yield the operators with state, each with its kind of state and its entries."""
-    for operator in plan.operators:
-        kept = kind_of(operator).state
-        if kept is not None:
-            yield operator, kept, state_of(operator)
+def _stateful(plan: Plan) -> Iterator[Stateful]:
+    return (operator for operator in plan.operators if isinstance(operator, Stateful))
 
 
 def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
@@ -49,10 +44,9 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
     longest: dict[str, tuple[float, str]] = {}
     for operator in plan.operators:
         above = [longest.get(name, (0.0, "")) for name in operator.inputs]
-        kept = kind_of(operator).state
-        for entry in state_of(operator):
+        for entry in operator.state:
             upstream, source = above[entry.index] if entry.index < len(above) else (0.0, "")
-            joins = kept is not None and kept.added_rows_find == "matches"
+            joins = isinstance(operator, Stateful) and operator.added_rows_find == "matches"
             if joins and kinds.get(operator.inputs[entry.index]) == INSERT_ONLY:
                 continue  # an append-only input: a row after expiry misses a match, but retracts nothing
             if _lasts(entry.ttl) < upstream:
@@ -63,22 +57,21 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
                     f"'{source}' still changes after {entry.ttl} finds no state here",
                 )
         duration = _changes_for(operator, kinds)
-        longest[operator.id] = (duration, operator.id) if state_of(operator) else max(above, default=(0.0, ""))
+        longest[operator.id] = (duration, operator.id) if operator.state else max(above, default=(0.0, ""))
 
 
 def _changes_for(operator: Operator, kinds: Mapping[str, RowKinds]) -> float:
     """Return for how many milliseconds an operator with state can still change, or add to, its earlier output."""
-    kept, entries = kind_of(operator).state, state_of(operator)
-    if kept is None or len(entries) < len(kept.names):
+    if not isinstance(operator, Stateful) or len(operator.state) < len(operator.state_names):
         return 0.0
-    lasts = [_lasts(entry.ttl) for entry in entries[: len(kept.names)]]
-    return kept.changes_for(operator, lasts, [kinds.get(name, INSERT_ONLY) for name in operator.inputs])
+    ttls = [_lasts(entry.ttl) for entry in operator.state[: len(operator.state_names)]]
+    return operator.changes_for(ttls, [kinds.get(name, INSERT_ONLY) for name in operator.inputs])
 
 
 def lopsided_outer_join(plan: Plan) -> Iterator[Finding]:
     """Report outer joins that keep one side at least a thousand times as long as the other."""
-    for operator, kept, entries in _stateful(plan):
-        join = kept.waits_as(operator)
+    for operator in _stateful(plan):
+        join, entries = operator.waits_as, operator.state
         if join is None or len(entries) < 2:
             continue
         left, right = (_lasts(entry.ttl) for entry in entries[:2])

@@ -14,7 +14,7 @@ from typing import TypeVar
 from hintplan.plans.lint.rule import Finding, Fix
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import functions_of, kind_of, state_of, table_of, tables_used
+from hintplan.plans.operators import tables_used
 from hintplan.plans.settings.lookup import CACHING
 from hintplan.plans.settings.state import STATE_TTL
 
@@ -25,7 +25,7 @@ _FOR_SINKS, _FOR_SCANS, _FOR_LOOKUPS = "sink.", ("source.", "scan."), "lookup."
 
 def unused_tables(plan: Plan) -> Iterator[Finding]:
     """Report tables that no operator reads, writes or looks up, and functions that none calls."""
-    called = {name for operator in plan.operators for name in functions_of(operator)}
+    called = {name for operator in plan.operators for name in operator.functions}
     for name in plan.functions:
         if name not in called:
             yield Finding(
@@ -33,7 +33,7 @@ def unused_tables(plan: Plan) -> Iterator[Finding]:
                 message=f"no operator calls function '{name}'",
                 fix=Fix(change=lambda plan, name=name: _without_function(plan, name), facts=True),  # type: ignore[misc]
             )
-    used = {table_of(operator) for operator in plan.operators}
+    used = {operator.table for operator in plan.operators}
     for name in plan.tables:
         if name not in used:
             yield Finding(
@@ -76,14 +76,14 @@ def unused_options(plan: Plan) -> Iterator[Finding]:
 
 def _unused_config(plan: Plan) -> Iterator[Finding]:
     heeded = {
-        (kind_of(operator).op, group, name)
+        (operator.op, group, name)
         for operator in plan.operators
         for group, settings in operator.settings.items()
         for name in settings.origin.get("config", {})
     }
     for key in plan.config:
         why, spec = None, KEYS.get(key)
-        if key == STATE_TTL and not any(state_of(operator) for operator in plan.operators):
+        if key == STATE_TTL and not any(operator.state for operator in plan.operators):
             why = "no operator keeps state"
         elif spec is not None and spec.owner is not None and spec.group is not None and not spec.places & heeded:
             why = f"no {spec.owner.title}{' of a stream' if spec.group.mode == 'streaming' else ''} takes it"

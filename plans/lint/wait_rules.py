@@ -12,8 +12,8 @@ from hintplan.plans.declarations.durations import format_duration, parse_duratio
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.lint.rule import Finding, Fix
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of
-from hintplan.plans.operators.asking.kind import Waits
+from hintplan.plans.operators import Operator, Requesting
+from hintplan.plans.operators.requests.requesting import Waits
 from hintplan.plans.settings.lookup import CACHE, CACHING, PARTIAL, RETRY
 
 _EXPIRIES = (f"{PARTIAL}expire-after-write", f"{PARTIAL}expire-after-access")
@@ -33,7 +33,7 @@ def retry_with_full_cache(plan: Plan) -> Iterator[Finding]:
 
 def delay_above_timeout(plan: Plan) -> Iterator[Finding]:
     """Report retries that take longer than the timeout for all attempts, even if each call answers at once."""
-    for operator, _, waits in _waiting(plan):
+    for operator, waits in _waiting(plan):
         if waits.retries is None:
             continue
         attempts, delay, timeout = waits.retries.attempts, waits.retries.delay, waits.retries.timeout
@@ -48,11 +48,11 @@ def delay_above_timeout(plan: Plan) -> Iterator[Finding]:
 
 def capacity_one(plan: Plan) -> Iterator[Finding]:
     """Report asynchronous operators with only one call in flight."""
-    for operator, question, waits in _waiting(plan):
+    for operator, waits in _waiting(plan):
         if waits.capacity == 1:
             yield Finding(
                 path=f"operators.{operator.id}.async.{waits.capacity_name}",
-                message=f"asynchronous, but with one {question} in flight it waits for each in turn",
+                message=f"asynchronous, but with one {operator.request_noun} in flight it waits for each in turn",
             )
 
 
@@ -71,13 +71,11 @@ def cache_without_time(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-def _waiting(plan: Plan) -> Iterator[tuple[Operator, str, Waits]]:
-    """Yield the operators that wait for answers, each with its kind of question and its way of waiting."""
+def _waiting(plan: Plan) -> Iterator[tuple[Requesting, Waits]]:
+    """Yield the operators that wait for answers, each with its requests in flight."""
     for operator in plan.operators:
-        asks = kind_of(operator).asks
-        waits = asks.waits(operator) if asks is not None else None
-        if asks is not None and waits is not None:
-            yield operator, asks.question, waits
+        if isinstance(operator, Requesting) and operator.waits is not None:
+            yield operator, operator.waits
 
 
 def _cache(operator: Operator) -> object:

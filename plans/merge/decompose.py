@@ -28,7 +28,7 @@ from hintplan.plans.model.plan_setting import (
     setting_of,
 )
 from hintplan.plans.model.settings import config_setting, name_setting, option_setting, setting_groups
-from hintplan.plans.operators import Operator, kind_of
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.layers import Settings
 
 Key = tuple[str, ...]
@@ -131,7 +131,7 @@ def _operator_units(operator: Operator, plan: Plan, recorded: list[str]) -> Iter
     for group, settings in groups.items():
         if group.startswith(STATE_GROUP):
             yield (*here, *group.split(".", 1), "ttl"), setting_of(operator.id, group, "ttl", settings)
-    by_name = {group.name: group for group in kind_of(operator).groups}
+    by_name = {group.name: group for group in operator.groups}
     for name in dict.fromkeys((*by_name, *recorded)):
         kind, present = by_name.get(name), groups.get(name)
         record = plan.compiled.get(f"{operator.id}.{name}")

@@ -29,7 +29,7 @@ from hintplan.plans.merge.three_way import Disagreement, merge_settings, same_la
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import ABSENT, NO_EDIT, PlanSetting
 from hintplan.plans.model.reasons import without_idle_reasons
-from hintplan.plans.operators import Operator, state_of
+from hintplan.plans.operators import Operator
 from hintplan.plans.text.names import did_you_mean
 
 _CAUSES = ("lookup.cache", "lookup.full-cache.reload-strategy")
@@ -270,8 +270,8 @@ def _moved(key: Key, mapping: Mapping[str, str], old: Plan, new: Plan) -> Key:
 
 def _state_for(old: Plan, old_id: str, name: str, new: Plan, new_id: str) -> str:
     """Return the name of the state for the same input: if the sides of a join were swapped, it is the other state."""
-    before = next(entry for entry in state_of(old.operator(old_id)) if entry.name == name)
-    same = [entry.name for entry in state_of(new.operator(new_id)) if entry.input == before.input]
+    before = next(entry for entry in old.operator(old_id).state if entry.name == name)
+    same = [entry.name for entry in new.operator(new_id).state if entry.input == before.input]
     return same[0] if len(same) == 1 else name
 
 

@@ -15,9 +15,7 @@ from typing import Unpack
 
 from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators import KINDS
-from hintplan.plans.operators.correlate import CORRELATE
-from hintplan.plans.operators.spec.kind import OperatorKind
+from hintplan.plans.operators import KINDS, Correlate, Operator
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from hintplan.plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
@@ -56,7 +54,7 @@ class ConfigKey(Setting):
 
     group: Group | None = None
     sets: tuple[str, ...] = ()
-    owner: OperatorKind | None = None
+    owner: type[Operator] | None = None
     whose: str = ""
     plan_field: str | None = None
     session: bool = False
@@ -130,7 +128,7 @@ class _KeyFacts(SettingFacts, total=False):
     effect: Effect
     group: Group | None
     sets: tuple[str, ...]
-    owner: OperatorKind | None
+    owner: type[Operator] | None
     whose: str
     plan_field: str | None
     session: bool
@@ -229,7 +227,7 @@ _OF_JOB = (
 )
 
 
-def keys_of(group: Group, kind: OperatorKind | None, whose: str) -> Iterator[ConfigKey]:
+def keys_of(group: Group, kind: type[Operator] | None, whose: str) -> Iterator[ConfigKey]:
     """Yield the keys that set defaults for the settings of ``group``."""
     for key in dict.fromkeys(setting.config for setting in group.settings.values() if setting.config is not None):
         settings = [setting for setting in group.settings.values() if setting.config == key]
@@ -248,7 +246,7 @@ def keys_of(group: Group, kind: OperatorKind | None, whose: str) -> Iterator[Con
 _OF_OPERATORS = (
     (CACHED, None, "result"),
     *((group, kind, kind.title) for kind in KINDS for group in kind.groups if group is not CACHED),
-    *((group, CORRELATE, f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
+    *((group, Correlate, f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
 )
 _OF_RESTARTS = tuple(
     ConfigKey(**{field.name: getattr(setting, field.name) for field in fields(Setting)}) for setting in RESTARTING

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, kind_of, with_settings
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import EDIT, Settings, edits_of
 from hintplan.plans.settings.setting import Value
@@ -19,7 +19,7 @@ from hintplan.plans.settings.setting import Value
 
 def optional_groups(operator: Operator) -> Iterator[Group]:
     """Return the groups that ``operator`` has only if a layer sets them."""
-    return (group for group in kind_of(operator).groups if group.optional)
+    return (group for group in operator.groups if group.optional)
 
 
 def shared_operators(plan: Plan) -> frozenset[str]:
@@ -85,4 +85,4 @@ def with_group(operator: Operator, name: str, settings: Settings | None) -> Oper
     if operator.settings.get(name) == settings:
         return operator
     remaining = {other: group for other, group in operator.settings.items() if other != name}
-    return with_settings(operator, remaining if settings is None else {**remaining, name: settings})
+    return operator.with_settings(remaining if settings is None else {**remaining, name: settings})

@@ -20,11 +20,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol
 
 from hintplan.plans.declarations.tables import Function, Table
 from hintplan.plans.lazy import load
-from hintplan.plans.operators import Operator, Scan, Sink, kind_of
+from hintplan.plans.operators import Operator, Scan, Sink
 from hintplan.plans.text.read_only import read_only
 
 FORMAT = "1.0"
@@ -66,7 +66,7 @@ class Plan:
         for name in ("config", "tables", "functions", "reasons", "compiled"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
         for operator in self.operators:
-            if kind_of(operator).groups:
+            if operator.groups:
                 object.__setattr__(operator, "settings", read_only(operator.settings))
 
     def operator(self, operator_id: str) -> Operator:
@@ -84,12 +84,12 @@ class Plan:
     @cached_property
     def scans(self) -> tuple[Scan, ...]:
         """The operators that read tables, in the order of the plan."""
-        return tuple(cast(Scan, operator) for operator in self.operators if kind_of(operator).is_source)
+        return tuple(operator for operator in self.operators if isinstance(operator, Scan))
 
     @cached_property
     def sinks(self) -> tuple[Sink, ...]:
         """The operators that write tables, in the order of the plan."""
-        return tuple(cast(Sink, operator) for operator in self.operators if kind_of(operator).is_sink)
+        return tuple(operator for operator in self.operators if isinstance(operator, Sink))
 
     @cached_property
     def readers(self) -> Mapping[str, Sequence[Operator]]:

@@ -16,7 +16,6 @@ from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import canonical_path, operator_settings, plan_settings
-from hintplan.plans.operators import kind_of
 from hintplan.plans.settings.layers import EDIT
 from hintplan.plans.settings.setting import same_value, shown
 from hintplan.plans.text.names import did_you_mean
@@ -95,7 +94,7 @@ def _known(plan: Plan) -> dict[str, str]:
     """Return the paths that can have a reason, each with the layer of its current value."""
     layers_by_path = {setting.path: setting.set_by for setting in plan_settings(plan)}
     for operator in plan.operators:
-        if kind_of(operator).group("retry") is not None:
+        if operator.group("retry") is not None:
             # An edit can add or remove retries as a whole.
             layers_by_path[f"{operator.id}.retry"] = EDIT
     return layers_by_path

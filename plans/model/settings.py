@@ -21,7 +21,7 @@ from hintplan.plans.model.config import KEYS, NAME
 from hintplan.plans.model.optional_groups import optional_groups
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import ABSENT, STATE_GROUP, PlanSetting, outside_setting, setting_of
-from hintplan.plans.operators import Operator, kind_of, state_of
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.effects import OPTION, UNKNOWN_KEY, Effect
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
@@ -74,9 +74,9 @@ def operator_settings(operator: Operator) -> Iterator[PlanSetting]:
 
 def setting_groups(operator: Operator) -> Iterator[tuple[str, Settings]]:
     """Yield each group of settings of ``operator`` with its path below it: of each state, then the others."""
-    for entry in state_of(operator):
+    for entry in operator.state:
         yield f"{STATE_GROUP}{entry.name}", entry.settings
-    for group in kind_of(operator).groups:
+    for group in operator.groups:
         if group.name in operator.settings:
             yield group.name, operator.settings[group.name]
 
@@ -86,7 +86,7 @@ def settings_by_name(operator: Operator) -> dict[tuple[str, str], PlanSetting]:
     by_name = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
     for group in optional_groups(operator):
         # In a batch plan, operators have no state, and settings of stateful operators have no effect.
-        if group.name not in operator.settings and (group.mode == "batch" or state_of(operator)):
+        if group.name not in operator.settings and (group.mode == "batch" or operator.state):
             defaults = group.resolved({})
             by_name |= {
                 (group.name, name): setting_of(operator.id, group.name, name, defaults) for name in defaults.values
@@ -129,7 +129,7 @@ def canonical_path(plan: Plan, path: str) -> str:
     operator = next((operator for operator in plan.operators if operator.id == head), None)
     if operator is not None and (group := group_called(operator, tail)) is not None:
         return f"{head}.{group.name}.{tail}"
-    states = [entry.name for entry in state_of(operator)] if operator is not None else []
+    states = [entry.name for entry in operator.state] if operator is not None else []
     return f"{head}.state.{tail}" if tail.partition(".")[0] in states else path
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
-from types import MappingProxyType
 from typing import Annotated, Any, cast
 
 from hintplan.plans.declarations.computations import BUILT_IN, COLLECTIONS, ORDERED, VARIANCES, AggregateCall
@@ -14,10 +13,17 @@ from hintplan.plans.declarations.tables import Column, Function
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_argument, check_known, check_names, parse, same_type, types_of
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings
-from hintplan.plans.operators.spec.state import KeysUpserted, StateKind, States, its_own_ttl, stated, waits_for_none
+from hintplan.plans.operators.contract.columns import (
+    check_argument,
+    check_known,
+    check_names,
+    parse,
+    same_type,
+    types_of,
+)
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import NO_FUNCTIONS
+from hintplan.plans.operators.contract.stateful import KeysUpserted, Stateful, States
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
@@ -25,11 +31,19 @@ from hintplan.plans.text.names import did_you_mean
 
 
 @frozen
-class Aggregate(WithSettings):
+class Aggregate(Stateful):
     """A group aggregate.
 
     Its output columns are ``keys`` in order, then the calls; without keys there is one global group.
     """
+
+    op = "aggregate"
+    title = "aggregate"
+    description = "A group aggregate; keeps one state row a group. No keys: one global group."
+    groups = (PHASES, CACHED)
+    state_names = ("groupAggregateState",)
+    state_holds = "groups"
+    state_grows_by = "key"
 
     id: OperatorId
     inputs: OneInput
@@ -45,20 +59,83 @@ class Aggregate(WithSettings):
         phases = self.settings.get(PHASES.name)
         return "AUTO" if phases is None else cast(PhaseStrategy, phases.values[STRATEGY])
 
+    @property
+    def functions(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(call.function for call in self.aggregates if call.is_users))
 
-def _columns(aggregate: Aggregate, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    types = types_of(inputs[0])
-    keys = tuple(Column(name=key, type=types[key]) for key in aggregate.keys)
-    return keys + tuple(Column(name=call.name, type=call.type) for call in aggregate.aggregates)
+    @property
+    def reads_order(self) -> bool:
+        return any(call.function in ORDERED or call.is_users for call in self.aggregates)
 
+    def output_columns(self, inputs: Inputs) -> Columns:
+        types = types_of(inputs.only)
+        keys = tuple(Column(name=key, type=types[key]) for key in self.keys)
+        return keys + tuple(Column(name=call.name, type=call.type) for call in self.aggregates)
 
-def _check(aggregate: Aggregate, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    types = types_of(inputs[0])
-    yield from check_known(aggregate.keys, types, f"{path}.keys", "key column")
-    for call in aggregate.aggregates:
-        here = f"{path}.aggregates.{call.name}"
-        yield from _check_users_call(call, types, plan, here) if call.is_users else _check_call(call, types, here)
-    yield from check_names([*aggregate.keys, *(call.name for call in aggregate.aggregates)], path, "aggregates")
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        types = types_of(inputs.only)
+        yield from check_known(self.keys, types, f"{self.path}.keys", "key column")
+        for call in self.aggregates:
+            here = f"{self.path}.aggregates.{call.name}"
+            yield from (
+                _check_users_call(call, types, inputs.plan, here) if call.is_users else _check_call(call, types, here)
+            )
+        yield from check_names([*self.keys, *(call.name for call in self.aggregates)], self.path, "aggregates")
+
+    def takes(self, plan: Declared) -> RowKinds | None:
+        """Return insert-only if the aggregate calls a function that cannot retract a row, or None for any row kinds."""
+        called = (plan.functions.get(name) for name in self.functions)
+        return INSERT_ONLY if any(function is not None and not function.retracts for function in called) else None
+
+    def derived_changelog(self, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+        kinds = {"+I", "+U"} if self.aggregates else {"+I"}
+        if inputs != INSERT_ONLY:
+            kinds.add("-D")
+        if "+U" in kinds and not upserted(self.keys):
+            kinds.add("-U")
+        return tuple(kind for kind in ALL_KINDS if kind in kinds)
+
+    @property
+    def state_is_bounded(self) -> bool:
+        summed = ("COUNT", "SUM", "AVG", *VARIANCES)
+        sums = all(call.function in summed and not call.distinct for call in self.aggregates)
+        return not self.keys and sums
+
+    def state_facts(self, facts: dict[str, Any]) -> dict[str, Any]:
+        # The names of calls are aliases in the query, which do not affect the layout of state.
+        calls = [{key: value for key, value in call.items() if key != "name"} for call in facts.get("aggregates", [])]
+        return {**facts, "aggregates": calls}
+
+    def one_phase_because(
+        self, *, insert_only: bool, in_order: bool = False, functions: Mapping[str, Function] = NO_FUNCTIONS
+    ) -> str | None:
+        """Return the reason why the aggregate always runs in one phase, or None if it can run in two.
+
+        Partial sums lose the order of arrival (:mod:`hintplan.plans.analysis.row_order`). Values that must be kept one
+        by one cannot be summed up beforehand: with DISTINCT, and where rows may be retracted for MIN, MAX and functions
+        that depend on the order of rows. A user's function must have ``merge``. Its input must be insert-only, because
+        a row can only be retracted from the accumulator to which it was added.
+        """
+        for call in self.aggregates:
+            extreme = call.function in ("MIN", "MAX")
+            if call.distinct and not extreme:
+                return f"{call.function} DISTINCT keeps every value"
+            if call.is_users and not insert_only:
+                return f"{call.function} takes rows of a changing input back from what it has of them"
+            if call.is_users and not (call.function in functions and functions[call.function].merges):
+                return f"{call.function} has no merge"
+            if call.function in VARIANCES and not insert_only:
+                return f"{call.function} takes values of a changing input from what it is of all before them"
+            if (extreme or call.function in ORDERED) and not insert_only:
+                return f"{call.function} of a changing input keeps every value"
+        return "changes of a source stay in their order" if in_order else None
+
+    def describe(self, plan: Declared) -> str:
+        calls = ", ".join(_call(call) for call in self.aggregates)
+        keys = ", ".join(self.keys)
+        if not calls:
+            return f"DISTINCT {keys}"
+        return f"GROUP BY {keys}: {calls}" if keys else f"one group: {calls}"
 
 
 def _check_users_call(call: AggregateCall, types: Mapping[str, str], plan: Declared, path: str) -> Iterator[Diagnostic]:
@@ -143,112 +220,9 @@ def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Ite
         yield Diagnostic(message=message, path=f"{path}.type")
 
 
-def _changelog(aggregate: Aggregate, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
-    kinds = {"+I", "+U"} if aggregate.aggregates else {"+I"}
-    if inputs != INSERT_ONLY:
-        kinds.add("-D")
-    if "+U" in kinds and not upserted(aggregate.keys):
-        kinds.add("-U")
-    return tuple(kind for kind in ALL_KINDS if kind in kinds)
-
-
-def _reads_order(aggregate: Aggregate) -> bool:
-    return any(call.function in ORDERED or call.is_users for call in aggregate.aggregates)
-
-
-def _functions(aggregate: Aggregate) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(call.function for call in aggregate.aggregates if call.is_users))
-
-
-def _takes(aggregate: Aggregate, plan: Declared) -> RowKinds | None:
-    """Return insert-only if the aggregate calls a function that cannot retract a row, or None for any row kinds."""
-    called = (plan.functions.get(name) for name in _functions(aggregate))
-    return INSERT_ONLY if any(function is not None and not function.retracts for function in called) else None
-
-
-def _state_facts(aggregate: Aggregate, facts: dict[str, Any]) -> dict[str, Any]:
-    # The names of calls are aliases in the query, which do not affect the layout of state.
-    calls = [{key: value for key, value in call.items() if key != "name"} for call in facts.get("aggregates", [])]
-    return {**facts, "aggregates": calls}
-
-
-def _bounded(aggregate: Aggregate) -> bool:
-    summed = ("COUNT", "SUM", "AVG", *VARIANCES)
-    sums = all(call.function in summed and not call.distinct for call in aggregate.aggregates)
-    return not aggregate.keys and sums
-
-
-def one_phase_because(
-    aggregate: Aggregate,
-    *,
-    insert_only: bool,
-    in_order: bool = False,
-    functions: Mapping[str, Function] = MappingProxyType({}),
-) -> str | None:
-    """Return the reason why the aggregate always runs in one phase, or None if it can run in two.
-
-    ``insert_only`` is true if the input carries no row kinds. ``in_order`` is true if the rows must first be sorted by
-    arrival (:mod:`hintplan.plans.analysis.row_order`); partial sums lose this order. ``functions`` are the functions of
-    the plan.
-
-    Values that must be kept one by one cannot be summed up beforehand: with DISTINCT, and where rows may be retracted
-    for MIN, MAX and functions that depend on the order of rows. A user's function must have ``merge``. Its input must
-    be insert-only, because a row can only be retracted from the accumulator to which it was added.
-    """
-    for call in aggregate.aggregates:
-        extreme = call.function in ("MIN", "MAX")
-        if call.distinct and not extreme:
-            return f"{call.function} DISTINCT keeps every value"
-        if call.is_users and not insert_only:
-            return f"{call.function} takes rows of a changing input back from what it has of them"
-        if call.is_users and not (call.function in functions and functions[call.function].merges):
-            return f"{call.function} has no merge"
-        if call.function in VARIANCES and not insert_only:
-            return f"{call.function} takes values of a changing input from what it is of all before them"
-        if (extreme or call.function in ORDERED) and not insert_only:
-            return f"{call.function} of a changing input keeps every value"
-    return "changes of a source stay in their order" if in_order else None
-
-
-def _describe(aggregate: Aggregate, plan: Declared) -> str:
-    calls = ", ".join(_call(call) for call in aggregate.aggregates)
-    keys = ", ".join(aggregate.keys)
-    if not calls:
-        return f"DISTINCT {keys}"
-    return f"GROUP BY {keys}: {calls}" if keys else f"one group: {calls}"
-
-
 def _call(call: AggregateCall) -> str:
     arguments = ", ".join(call.arguments) if call.is_users else call.argument if call.argument is not None else "*"
     argument = ("DISTINCT " if call.distinct else "") + arguments
     if call.separator is not None:
         argument += f", {call.separator!r}"
     return f"{call.function}({argument})" + (f" FILTER ({call.filter})" if call.filter is not None else "")
-
-
-AGGREGATE = OperatorKind(
-    op="aggregate",
-    cls=Aggregate,
-    title="aggregate",
-    description="A group aggregate; keeps one state row a group. No keys: one global group.",
-    state=StateKind(
-        names=("groupAggregateState",),
-        changelog=_changelog,
-        facts=_state_facts,
-        holds="groups",
-        grows_by="key",
-        bounded=_bounded,
-        changes_for=its_own_ttl,
-        added_rows_find="what they change",
-        waits_as=waits_for_none,
-    ),
-    groups=(PHASES, CACHED),
-    functions=_functions,
-    takes=_takes,
-    one_phase_because=one_phase_because,
-    columns=_columns,
-    check=_check,
-    row_kinds=stated,
-    reads_order=_reads_order,
-    describe=_describe,
-)

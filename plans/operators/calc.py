@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated, ClassVar
 
@@ -11,9 +11,9 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_known, check_names, check_read, types_of
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from hintplan.plans.operators.contract.columns import check_known, check_names, check_read, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Operator
 from hintplan.plans.settings.layers import Settings
 
 
@@ -30,8 +30,13 @@ class SelectItem:
 
 
 @frozen
-class Calc(WithSettings):
+class Calc(Operator):
     """Keeps the input rows for which ``filter`` is true, then projects them to ``select``. Stateless."""
+
+    op = "calc"
+    title = "calc"
+    description = "Filters, then projects. Stateless."
+    below_shared = True
 
     id: OperatorId
     inputs: OneInput
@@ -43,51 +48,34 @@ class Calc(WithSettings):
     ]
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
+    @property
+    def reads_order(self) -> bool:
+        return False
 
-def _columns(calc: Calc, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    types = types_of(inputs[0])
-    return tuple(Column(name=item.name, type=item.type or types[item.name]) for item in calc.select)
+    def output_columns(self, inputs: Inputs) -> Columns:
+        types = types_of(inputs.only)
+        return tuple(Column(name=item.name, type=item.type or types[item.name]) for item in self.select)
 
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        passed = [item.name for item in self.select if item.expression is None]
+        types = types_of(inputs.only)
+        yield from check_known(passed, types, f"{self.path}.select", "column")
+        for below, text in self.expressions():
+            yield from check_read(text, types, f"{self.path}.{below}", "column of the input")
+        yield from check_names([item.name for item in self.select], self.path, "select")
 
-def _check(calc: Calc, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    passed = [item.name for item in calc.select if item.expression is None]
-    types = types_of(inputs[0])
-    yield from check_known(passed, types, f"{path}.select", "column")
-    for below, text in _expressions(calc):
-        yield from check_read(text, types, f"{path}.{below}", "column of the input")
-    yield from check_names([item.name for item in calc.select], path, "select")
+    def key_above(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+        if self.filter is not None:
+            return None
+        shown = {(item.expression or item.name).strip("`"): item.name for item in self.select}
+        return tuple(shown[key] for key in keys) if set(keys) <= shown.keys() else None
 
+    def expressions(self) -> Iterator[tuple[str, str | None]]:
+        yield from ((f"select.{item.name}", item.expression) for item in self.select)
+        yield "filter", self.filter
 
-def _key_above(calc: Calc, keys: tuple[str, ...]) -> tuple[str, ...] | None:
-    if calc.filter is not None:
-        return None
-    shown = {(item.expression or item.name).strip("`"): item.name for item in calc.select}
-    return tuple(shown[key] for key in keys) if set(keys) <= shown.keys() else None
-
-
-def _expressions(calc: Calc) -> Iterator[tuple[str, str | None]]:
-    yield from ((f"select.{item.name}", item.expression) for item in calc.select)
-    yield "filter", calc.filter
-
-
-def _describe(calc: Calc, plan: Declared) -> str:
-    parts = [f"WHERE {shown_expression(calc.filter)}"] if calc.filter is not None else []
-    computed = [item for item in calc.select if item.expression is not None]
-    parts += [f"{item.name} = {shown_expression(item.expression or '')}" for item in computed]
-    return " · ".join(parts) or f"SELECT {', '.join(item.name for item in calc.select)}"
-
-
-CALC = OperatorKind(
-    op="calc",
-    cls=Calc,
-    title="calc",
-    description="Filters, then projects. Stateless.",
-    columns=_columns,
-    check=_check,
-    key_above=_key_above,
-    below_shared=True,
-    row_kinds=unchanged,
-    reads_order=any_order,
-    expressions=_expressions,
-    describe=_describe,
-)
+    def describe(self, plan: Declared) -> str:
+        parts = [f"WHERE {shown_expression(self.filter)}"] if self.filter is not None else []
+        computed = [item for item in self.select if item.expression is not None]
+        parts += [f"{item.name} = {shown_expression(item.expression or '')}" for item in computed]
+        return " · ".join(parts) or f"SELECT {', '.join(item.name for item in self.select)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated
 
@@ -11,28 +11,27 @@ from hintplan.plans.declarations.fields import Changelog, Names, OneInput, Opera
 from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_known, types_of
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order, of_input
-from hintplan.plans.operators.spec.state import (
-    KeysUpserted,
-    StateKind,
-    States,
-    all_facts,
-    its_own_ttl,
-    stated,
-    unbounded,
-    waits_for_none,
-)
+from hintplan.plans.operators.contract.columns import check_known, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Neighbours
+from hintplan.plans.operators.contract.stateful import KeysUpserted, Stateful, States
 from hintplan.plans.settings.layers import Settings
 
 
 @frozen
-class ChangelogNormalize(WithSettings):
+class ChangelogNormalize(Stateful):
     """Turns rows that replace each other by ``key``, in order of arrival, into a complete changelog.
 
     Its input is a scan of upserts, or of a changelog that may repeat changes; the ``-U`` rows of the input are dropped.
     """
+
+    op = "changelog-normalize"
+    title = "changelog normalize"
+    description = "Turns rows that replace each other by key into a whole changelog; keeps the row of each key."
+    takes_upserts = True
+    state_names = ("changelogNormalizeState",)
+    state_holds = "rows"
+    state_grows_by = "key"
 
     id: OperatorId
     inputs: OneInput
@@ -41,57 +40,32 @@ class ChangelogNormalize(WithSettings):
     state: Annotated[States, "changelogNormalizeState."]
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
+    @property
+    def reads_order(self) -> bool:
+        return False
 
-def _check(operator: ChangelogNormalize, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    yield from check_known(operator.key, types_of(inputs[0]), f"{path}.key", "key column")
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return inputs.only
 
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        yield from check_known(self.key, types_of(inputs.only), f"{self.path}.key", "key column")
 
-def _check_place(
-    operator: ChangelogNormalize, inputs: Sequence[Neighbour], readers: Sequence[Neighbour], plan: Declared, path: str
-) -> Iterator[Diagnostic]:
-    (source,) = inputs
-    table = plan.tables[source.operator.table] if source.kind.is_source else None
-    if plan.mode == "batch":
-        message = "a batch plan has no changes, so there is nothing to normalize"
-        yield Diagnostic(message=message, path=path, hint="compile the SQL again")
-    elif table is None or source_kinds(table) == INSERT_ONLY:
-        message = f"a changelog-normalize reads a scan of upserts or changes, '{source.operator.id}' is none"
-        yield Diagnostic(message=message, path=f"{path}.inputs", hint="compile the SQL again")
-    elif set(operator.key) != set(table.primary_key):
-        key = ", ".join(table.primary_key)
-        message = f"the key is ({', '.join(operator.key)}), the primary key of '{source.operator.table}' is ({key})"
-        yield Diagnostic(message=message, path=f"{path}.key", hint="compile the SQL again")
+    def check_neighbours(self, neighbours: Neighbours) -> Iterator[Diagnostic]:
+        (source,) = neighbours.inputs
+        table = neighbours.plan.tables[source.table] if source.is_source and source.table is not None else None
+        if neighbours.plan.mode == "batch":
+            message = "a batch plan has no changes, so there is nothing to normalize"
+            yield Diagnostic(message=message, path=self.path, hint="compile the SQL again")
+        elif table is None or source_kinds(table) == INSERT_ONLY:
+            message = f"a changelog-normalize reads a scan of upserts or changes, '{source.id}' is none"
+            yield Diagnostic(message=message, path=f"{self.path}.inputs", hint="compile the SQL again")
+        elif set(self.key) != set(table.primary_key):
+            key = ", ".join(table.primary_key)
+            message = f"the key is ({', '.join(self.key)}), the primary key of '{source.table}' is ({key})"
+            yield Diagnostic(message=message, path=f"{self.path}.key", hint="compile the SQL again")
 
+    def derived_changelog(self, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+        return UPSERT_KINDS if upserted(self.key) else ALL_KINDS
 
-def _changelog(operator: ChangelogNormalize, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
-    return UPSERT_KINDS if upserted(operator.key) else ALL_KINDS
-
-
-def _describe(operator: ChangelogNormalize, plan: Declared) -> str:
-    return f"ROW OF EACH {', '.join(operator.key)}"
-
-
-CHANGELOG_NORMALIZE = OperatorKind(
-    op="changelog-normalize",
-    cls=ChangelogNormalize,
-    title="changelog normalize",
-    description="Turns rows that replace each other by key into a whole changelog; keeps the row of each key.",
-    state=StateKind(
-        names=("changelogNormalizeState",),
-        changelog=_changelog,
-        facts=all_facts,
-        holds="rows",
-        grows_by="key",
-        bounded=unbounded,
-        changes_for=its_own_ttl,
-        added_rows_find="what they change",
-        waits_as=waits_for_none,
-    ),
-    columns=of_input,
-    check=_check,
-    check_place=_check_place,
-    takes_upserts=True,
-    row_kinds=stated,
-    reads_order=any_order,
-    describe=_describe,
-)
+    def describe(self, plan: Declared) -> str:
+        return f"ROW OF EACH {', '.join(self.key)}"

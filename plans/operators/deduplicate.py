@@ -10,28 +10,25 @@ from hintplan.plans.declarations.fields import Changelog, Name, Names, OneInput,
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_known, parse, types_of
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, in_order, of_input
-from hintplan.plans.operators.spec.state import (
-    KeysUpserted,
-    StateKind,
-    States,
-    all_facts,
-    its_own_ttl,
-    stated,
-    unbounded,
-    waits_for_none,
-)
+from hintplan.plans.operators.contract.columns import check_known, parse, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.stateful import KeysUpserted, Stateful, States
 from hintplan.plans.settings.layers import Settings
 
 
 @frozen
-class Deduplicate(WithSettings):
+class Deduplicate(Stateful):
     """Passes on the first or the last row of each ``key`` (Flink's Deduplicate), by ``time`` or else by arrival.
 
     Among rows with the same time, the order of arrival decides. NULL precedes all times.
     """
+
+    op = "deduplicate"
+    title = "deduplicate"
+    description = "Passes on the first or the last row of each key; keeps a row for each."
+    state_names = ("deduplicateState",)
+    state_holds = "rows"
+    state_grows_by = "key"
 
     id: OperatorId
     inputs: OneInput
@@ -42,66 +39,41 @@ class Deduplicate(WithSettings):
     state: Annotated[States, "deduplicateState."]
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
+    @property
+    def reads_order(self) -> bool:
+        return True
 
-def _check(operator: Deduplicate, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    types = types_of(inputs[0])
-    yield from check_known(operator.key, types, f"{path}.key", "key column")
-    if operator.time is not None:
-        unknown = list(check_known([operator.time], types, f"{path}.time", "column of the input"))
-        yield from unknown
-        if not unknown and parse(types[operator.time]).root not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-            message = f"expected a TIMESTAMP or TIMESTAMP_LTZ column, but '{operator.time}' is {types[operator.time]}"
-            yield Diagnostic(message=message, path=f"{path}.time")
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return inputs.only
 
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        types = types_of(inputs.only)
+        yield from check_known(self.key, types, f"{self.path}.key", "key column")
+        if self.time is not None:
+            unknown = list(check_known([self.time], types, f"{self.path}.time", "column of the input"))
+            yield from unknown
+            if not unknown and parse(types[self.time]).root not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+                message = f"expected a TIMESTAMP or TIMESTAMP_LTZ column, but '{self.time}' is {types[self.time]}"
+                yield Diagnostic(message=message, path=f"{self.path}.time")
 
-def _check_mode(operator: Deduplicate, plan: Declared, path: str) -> Iterator[Diagnostic]:
-    if plan.mode == "batch" and operator.time is None:
-        hint = "order by a column with the time of a row"
-        yield Diagnostic(message="rows of a batch job have no order of arrival", path=path, hint=hint)
+    def check_mode(self, plan: Declared) -> Iterator[Diagnostic]:
+        if plan.mode == "batch" and self.time is None:
+            hint = "order by a column with the time of a row"
+            yield Diagnostic(message="rows of a batch job have no order of arrival", path=self.path, hint=hint)
 
-
-def _changelog(operator: Deduplicate, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
-    if operator.keep == "first" and operator.time is None:
+    def takes(self, plan: Declared) -> Collection[RowKind]:
         return INSERT_ONLY
-    return ("+I", "+U") if upserted(operator.key) else ("+I", "-U", "+U")
 
+    def derived_changelog(self, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+        if self.keep == "first" and self.time is None:
+            return INSERT_ONLY
+        return ("+I", "+U") if upserted(self.key) else ("+I", "-U", "+U")
 
-def _takes(operator: Deduplicate, plan: Declared) -> Collection[RowKind]:
-    return INSERT_ONLY
+    def changes_for(self, ttls: Sequence[float], inputs: Sequence[RowKinds]) -> float:
+        # The first row of a key by arrival never changes.
+        never = self.keep == "first" and self.time is None
+        return 0.0 if never else ttls[0]
 
-
-def _changes_for(operator: Deduplicate, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
-    # The first row of a key by arrival never changes.
-    never = operator.keep == "first" and operator.time is None
-    return 0.0 if never else its_own_ttl(operator, lasts, inputs)
-
-
-def _describe(operator: Deduplicate, plan: Declared) -> str:
-    order = "BY ARRIVAL" if operator.time is None else f"BY {operator.time}"
-    return f"{operator.keep.upper()} ROW OF EACH {', '.join(operator.key)} {order}"
-
-
-DEDUPLICATE = OperatorKind(
-    op="deduplicate",
-    cls=Deduplicate,
-    title="deduplicate",
-    description="Passes on the first or the last row of each key; keeps a row for each.",
-    state=StateKind(
-        names=("deduplicateState",),
-        changelog=_changelog,
-        facts=all_facts,
-        holds="rows",
-        grows_by="key",
-        bounded=unbounded,
-        changes_for=_changes_for,
-        added_rows_find="what they change",
-        waits_as=waits_for_none,
-    ),
-    columns=of_input,
-    check=_check,
-    check_mode=_check_mode,
-    row_kinds=stated,
-    takes=_takes,
-    reads_order=in_order,
-    describe=_describe,
-)
+    def describe(self, plan: Declared) -> str:
+        order = "BY ARRIVAL" if self.time is None else f"BY {self.time}"
+        return f"{self.keep.upper()} ROW OF EACH {', '.join(self.key)} {order}"

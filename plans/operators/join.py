@@ -12,18 +12,10 @@ from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import operand_of_and
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import (
-    check_known,
-    check_output,
-    check_read_of_sides,
-    output_columns,
-    same_type,
-    types_of,
-)
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
-from hintplan.plans.operators.spec.output import JoinOutput
-from hintplan.plans.operators.spec.state import KeysUpserted, StateKind, States, stated, unbounded
+from hintplan.plans.operators.contract.columns import check_known, check_read_of_sides, same_type, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns
+from hintplan.plans.operators.contract.stateful import KeysUpserted, Stateful, States
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.effects import restarts
 from hintplan.plans.settings.group import Group, specs
@@ -64,11 +56,20 @@ class JoinKey:
 
 
 @frozen
-class Join(WithSettings):
+class Join(Stateful):
     """A regular stream join.
 
     ``condition`` is the part of the ON clause besides the equalities, over ``l.column`` and ``r.column``.
     """
+
+    op = "join"
+    title = "join"
+    description = "A regular stream join; keeps the rows of both inputs in state."
+    groups = (MAX_ROWS_PER_KEY, CACHED)
+    state_names = ("leftState", "rightState")
+    state_holds = "rows"
+    state_grows_by = "row"
+    added_rows_find = "matches"
 
     id: OperatorId
     inputs: Annotated[tuple[OperatorId, ...], "The left, then the right input.", {"minItems": 2, "maxItems": 2}]
@@ -89,96 +90,69 @@ class Join(WithSettings):
         left, right = (int(limits.values[side]) if limits is not None else 0 for side in ("left", "right"))
         return left or None, right or None
 
+    @property
+    def reads_order(self) -> bool:
+        return False
 
-def _columns(join: Join, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    return output_columns(join.output)
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return joined_columns(self.output)
 
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        left, right = inputs.columns
+        sides = {"left": types_of(left), "right": types_of(right)}
+        for index, key in enumerate(self.keys):
+            here = f"{self.path}.keys[{index}]"
+            unknown = [
+                *check_known([key.left], sides["left"], f"{here}.left", "column of the left input"),
+                *check_known([key.right], sides["right"], f"{here}.right", "column of the right input"),
+            ]
+            yield from unknown
+            if not unknown and not same_type(sides["left"][key.left], sides["right"][key.right]):
+                types = f"'{key.left}' is {sides['left'][key.left]}, '{key.right}' is {sides['right'][key.right]}"
+                yield Diagnostic(message=f"the columns of a join key must have the same type: {types}", path=here)
+        yield from check_read_of_sides(
+            self.condition, {"l": sides["left"], "r": sides["right"]}, f"{self.path}.condition"
+        )
+        for column in self.output:
+            if self.join_type in ("semi", "anti") and column.side == "right":
+                message = f"a {self.join_type} join has no columns of its right input"
+                yield Diagnostic(message=message, path=f"{self.path}.output.{column.name}.from")
+        yield from check_output(self.output, left, right, "the right input", self.path)
 
-def _check(join: Join, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    left, right = inputs
-    sides = {"left": types_of(left), "right": types_of(right)}
-    for index, key in enumerate(join.keys):
-        here = f"{path}.keys[{index}]"
-        unknown = [
-            *check_known([key.left], sides["left"], f"{here}.left", "column of the left input"),
-            *check_known([key.right], sides["right"], f"{here}.right", "column of the right input"),
-        ]
-        yield from unknown
-        if not unknown and not same_type(sides["left"][key.left], sides["right"][key.right]):
-            types = f"'{key.left}' is {sides['left'][key.left]}, '{key.right}' is {sides['right'][key.right]}"
-            yield Diagnostic(message=f"the columns of a join key must have the same type: {types}", path=here)
-    yield from check_read_of_sides(join.condition, {"l": sides["left"], "r": sides["right"]}, f"{path}.condition")
-    for column in join.output:
-        if join.join_type in ("semi", "anti") and column.side == "right":
-            message = f"a {join.join_type} join has no columns of its right input"
-            yield Diagnostic(message=message, path=f"{path}.output.{column.name}.from")
-    yield from check_output(join.output, left, right, "the right input", path)
+    def derived_changelog(self, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+        if self.join_type in ("inner", "semi") and inputs == INSERT_ONLY:
+            return INSERT_ONLY
+        return ("+I", "-D")
 
+    @property
+    def waits_as(self) -> str | None:
+        return f"{self.join_type} outer join" if self.join_type in ("left", "right", "full") else None
 
-def _changelog(join: Join, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
-    if join.join_type in ("inner", "semi") and inputs == INSERT_ONLY:
-        return INSERT_ONLY
-    return ("+I", "-D")
+    def state_facts(self, facts: dict[str, Any]) -> dict[str, Any]:
+        # An inner join evaluates its condition on pairs of rows, after reading state, so state does not depend on it.
+        without = ("output", "condition") if self.join_type == "inner" else ("output",)
+        return {key: value for key, value in facts.items() if key not in without}
 
+    def changes_for(self, ttls: Sequence[float], inputs: Sequence[RowKinds]) -> float:
+        left, right = ttls
+        updated = [kinds != INSERT_ONLY for kinds in inputs]
+        bounds = [min(left, right)]
+        # A row that waits for a match, or is retracted with its match, is in the state of its own side.
+        if self.join_type in ("left", "full", "semi", "anti") or updated[1]:
+            bounds.append(left)
+        if self.join_type in ("right", "full") or updated[0]:
+            bounds.append(right)
+        return max(bounds)
 
-def _expressions(join: Join) -> Iterator[tuple[str, str | None]]:
-    yield "condition", join.condition
+    def expressions(self) -> Iterator[tuple[str, str | None]]:
+        yield "condition", self.condition
 
-
-def _state_facts(join: Join, facts: dict[str, Any]) -> dict[str, Any]:
-    # An inner join evaluates its condition on pairs of rows, after reading state, so state does not depend on it.
-    without = ("output", "condition") if join.join_type == "inner" else ("output",)
-    return {key: value for key, value in facts.items() if key not in without}
-
-
-def _changes_for(join: Join, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
-    left, right = lasts
-    updated = [kinds != INSERT_ONLY for kinds in inputs]
-    bounds = [min(left, right)]
-    # A row that waits for a match, or is retracted with its match, is in the state of its own side.
-    if join.join_type in ("left", "full", "semi", "anti") or updated[1]:
-        bounds.append(left)
-    if join.join_type in ("right", "full") or updated[0]:
-        bounds.append(right)
-    return max(bounds)
-
-
-def _waits_as(join: Join) -> str | None:
-    return f"{join.join_type} outer join" if join.join_type in ("left", "right", "full") else None
-
-
-def _describe(join: Join, plan: Declared) -> str:
-    left, right = [entry.input for entry in join.state] or join.inputs
-    conditions = [f"{left}.{key.left} = {right}.{key.right}" for key in join.keys]
-    if join.condition is not None:
-        conditions.append(operand_of_and(join.condition, {"l": left, "r": right}))
-    if not conditions and join.join_type == "inner":
-        return "CROSS JOIN"
-    kind = "" if join.join_type == "inner" else f"{join.join_type.upper()} "
-    return f"{kind}JOIN ON {' AND '.join(conditions) or 'TRUE'}"
-
-
-JOIN = OperatorKind(
-    op="join",
-    cls=Join,
-    title="join",
-    description="A regular stream join; keeps the rows of both inputs in state.",
-    groups=(MAX_ROWS_PER_KEY, CACHED),
-    state=StateKind(
-        names=("leftState", "rightState"),
-        changelog=_changelog,
-        facts=_state_facts,
-        holds="rows",
-        grows_by="row",
-        bounded=unbounded,
-        changes_for=_changes_for,
-        added_rows_find="matches",
-        waits_as=_waits_as,
-    ),
-    columns=_columns,
-    check=_check,
-    row_kinds=stated,
-    reads_order=any_order,
-    expressions=_expressions,
-    describe=_describe,
-)
+    def describe(self, plan: Declared) -> str:
+        left, right = [entry.input for entry in self.state] or self.inputs
+        conditions = [f"{left}.{key.left} = {right}.{key.right}" for key in self.keys]
+        if self.condition is not None:
+            conditions.append(operand_of_and(self.condition, {"l": left, "r": right}))
+        if not conditions and self.join_type == "inner":
+            return "CROSS JOIN"
+        kind = "" if self.join_type == "inner" else f"{self.join_type.upper()} "
+        return f"{kind}JOIN ON {' AND '.join(conditions) or 'TRUE'}"

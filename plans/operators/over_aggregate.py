@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated, Literal
 
@@ -11,10 +11,10 @@ from hintplan.plans.declarations.fields import Name, Names, OneInput, OperatorId
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
+from hintplan.plans.operators.contract.columns import check_known, check_names, parse, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Operator
 from hintplan.plans.operators.sort import check_order, describe_order
-from hintplan.plans.operators.spec.columns import check_known, check_names, parse, types_of
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, in_order, unchanged
 from hintplan.plans.settings.layers import Settings
 
 NUMBERS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
@@ -64,12 +64,16 @@ class OverCall:
 
 
 @frozen
-class OverAggregate(WithSettings):
+class OverAggregate(Operator):
     """Adds to each row the results of functions over the rows of its ``key`` around it, in an ``order``. Batch only.
 
     Without ``frame``, aggregates cover the rows up to the last row that equals this one in the order, or all rows if
     there is no order. Rows that are equal in the order come in any order. Flink's OverAggregate.
     """
+
+    op = "over-aggregate"
+    title = "over aggregate"
+    description = "Adds to each row what functions make of the rows around it. Batch only."
 
     id: OperatorId
     inputs: OneInput
@@ -79,24 +83,43 @@ class OverAggregate(WithSettings):
     calls: Annotated[tuple[OverCall, ...], "The functions.", {"minItems": 1}]
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
+    @property
+    def reads_order(self) -> bool:
+        return True
 
-def _columns(operator: OverAggregate, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    return (*inputs[0], *(Column(name=call.name, type=call.type) for call in operator.calls))
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return (*inputs.only, *(Column(name=call.name, type=call.type) for call in self.calls))
 
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        types = types_of(inputs.only)
+        yield from check_known(self.key, types, f"{self.path}.key", "key column")
+        yield from check_order(self.order, types, self.path)
+        yield from _check_frame(self, types, f"{self.path}.frame")
+        for call in self.calls:
+            here = f"{self.path}.calls.{call.name}"
+            columns = [name for name in (call.argument, call.default) if name is not None]
+            unknown = list(check_known(columns, types, here, "column of the input"))
+            yield from unknown
+            if not unknown:
+                yield from _check_call(call, self, types, here)
+        yield from check_names([*types, *(call.name for call in self.calls)], self.path, "calls")
 
-def _check(operator: OverAggregate, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    types = types_of(inputs[0])
-    yield from check_known(operator.key, types, f"{path}.key", "key column")
-    yield from check_order(operator.order, types, path)
-    yield from _check_frame(operator, types, f"{path}.frame")
-    for call in operator.calls:
-        here = f"{path}.calls.{call.name}"
-        columns = [name for name in (call.argument, call.default) if name is not None]
-        unknown = list(check_known(columns, types, here, "column of the input"))
-        yield from unknown
-        if not unknown:
-            yield from _check_call(call, operator, types, here)
-    yield from check_names([*types, *(call.name for call in operator.calls)], path, "calls")
+    def check_mode(self, plan: Declared) -> Iterator[Diagnostic]:
+        if plan.mode != "batch":
+            message = "functions of the rows around a row need all rows, which a stream never has"
+            yield Diagnostic(
+                message=message, path=self.path, hint="compile the SQL with -c execution.runtime-mode=batch"
+            )
+
+    def describe(self, plan: Declared) -> str:
+        calls = ", ".join(f"{call.name} = {_call(call)}" for call in self.calls)
+        parts = [f"PARTITION BY {', '.join(self.key)}"] if self.key else []
+        parts += [f"ORDER BY {describe_order(self.order)}"] if self.order else []
+        if self.frame is not None:
+            frame = self.frame
+            ends = f"{_bound(frame.start, 'PRECEDING')} AND {_bound(frame.end, 'FOLLOWING')}"
+            parts.append(f"{frame.unit.upper()} BETWEEN {ends}")
+        return f"{calls} OVER ({' '.join(parts)})"
 
 
 def _check_frame(operator: OverAggregate, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
@@ -147,23 +170,6 @@ def _check_call(call: OverCall, operator: OverAggregate, types: Mapping[str, str
         yield Diagnostic(message=message, path=f"{path}.type")
 
 
-def _check_mode(operator: OverAggregate, plan: Declared, path: str) -> Iterator[Diagnostic]:
-    if plan.mode != "batch":
-        message = "functions of the rows around a row need all rows, which a stream never has"
-        yield Diagnostic(message=message, path=path, hint="compile the SQL with -c execution.runtime-mode=batch")
-
-
-def _describe(operator: OverAggregate, plan: Declared) -> str:
-    calls = ", ".join(f"{call.name} = {_call(call)}" for call in operator.calls)
-    parts = [f"PARTITION BY {', '.join(operator.key)}"] if operator.key else []
-    parts += [f"ORDER BY {describe_order(operator.order)}"] if operator.order else []
-    if operator.frame is not None:
-        frame = operator.frame
-        ends = f"{_bound(frame.start, 'PRECEDING')} AND {_bound(frame.end, 'FOLLOWING')}"
-        parts.append(f"{frame.unit.upper()} BETWEEN {ends}")
-    return f"{calls} OVER ({' '.join(parts)})"
-
-
 def _call(call: OverCall) -> str:
     parts = [call.argument or ("*" if call.function == "COUNT" else None), call.count, call.default]
     return f"{call.function}({', '.join(str(part) for part in parts if part is not None)})"
@@ -175,17 +181,3 @@ def _bound(distance: int | None, side: str) -> str:
     if not distance:
         return "CURRENT ROW"
     return f"{abs(distance)} {'PRECEDING' if distance < 0 else 'FOLLOWING'}"
-
-
-OVER_AGGREGATE = OperatorKind(
-    op="over-aggregate",
-    cls=OverAggregate,
-    title="over aggregate",
-    description="Adds to each row what functions make of the rows around it. Batch only.",
-    columns=_columns,
-    check=_check,
-    check_mode=_check_mode,
-    row_kinds=unchanged,
-    reads_order=in_order,
-    describe=_describe,
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated
 
@@ -23,21 +23,27 @@ from hintplan.plans.declarations.tables import read_columns
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order
-from hintplan.plans.operators.table import described_table
+from hintplan.plans.operators.contract.columns import check_known, check_names, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Neighbours, Operator
+from hintplan.plans.operators.contract.tables import described_table, unknown_table
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.text.counts import count
 
 
 @frozen
-class Scan(WithSettings):
+class Scan(Operator):
     """Reads ``columns`` of ``table`` by name, except computed ones, with the row kinds that its source emits.
 
     With predicate pushdown, the source leaves out rows for which ``filter`` is not true. It may return more rows, so
     the operators above the scan filter again.
     """
+
+    op = "scan"
+    title = "scan"
+    description = "Reads columns of a table, with the row kinds that its source emits."
+    implied = ("filter",)
+    table_use = "reads"
 
     id: OperatorId
     table: Annotated[Name, "The table to read."]
@@ -51,100 +57,79 @@ class Scan(WithSettings):
     def inputs(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def reads_order(self) -> bool:
+        return False
 
-def _columns(scan: Scan, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    readable = {column.name: column for column in read_columns(plan.tables[scan.table])}
-    return tuple(readable[name] for name in scan.columns)
+    def output_columns(self, inputs: Inputs) -> Columns:
+        readable = {column.name: column for column in read_columns(inputs.plan.tables[self.table])}
+        return tuple(readable[name] for name in self.columns)
 
-
-def _row_kinds(scan: Scan, inputs: RowKinds, plan: Declared) -> RowKinds:
-    return source_kinds(plan.tables[scan.table]) if scan.table in plan.tables else INSERT_ONLY
-
-
-def _check(scan: Scan, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    if scan.table not in plan.tables:
-        yield unknown_table(scan.table, plan.tables, path)
-        return
-    table = plan.tables[scan.table]
-    yield from check_reading(scan.table, table)
-    readable = types_of(read_columns(table))
-    computed = {column.name for column in table.columns if column.expression is not None}
-    for name in scan.columns:
-        if name in computed:
-            hint = "scan the columns that it is computed from, and compute it in a calc"
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        if self.table not in inputs.plan.tables:
+            yield unknown_table(self.table, inputs.plan.tables, self.path)
+            return
+        table = inputs.plan.tables[self.table]
+        yield from check_reading(self.table, table)
+        readable = types_of(read_columns(table))
+        computed = {column.name for column in table.columns if column.expression is not None}
+        for name in self.columns:
+            if name in computed:
+                hint = "scan the columns that it is computed from, and compute it in a calc"
+                yield Diagnostic(
+                    message=f"column '{name}' is computed and cannot be read", path=f"{self.path}.columns", hint=hint
+                )
+            else:
+                yield from check_known([name], readable, f"{self.path}.columns", f"column of table '{self.table}'")
+        yield from check_names(self.columns, self.path, "columns")
+        if self.filter is not None and not takes_conditions(table):
+            message = f"the source of table '{self.table}' cannot be asked for some of its rows"
             yield Diagnostic(
-                message=f"column '{name}' is computed and cannot be read", path=f"{path}.columns", hint=hint
+                message=message, path=f"{self.path}.filter", hint="remove the filter; the calc above has it too"
             )
+
+    def check_mode(self, plan: Declared) -> Iterator[Diagnostic]:
+        if self.table not in plan.tables:
+            return
+        table = plan.tables[self.table]
+        if plan.mode != "batch":
+            if can_read(table) and not is_read_in_streams(table):
+                message = f"table '{self.table}' is read by batch jobs only"
+                yield Diagnostic(message=message, path=f"tables.{self.table}.options.connector", hint=IN_BATCHES)
+            return
+        if can_read(table) and not is_bounded(table):
+            message = f"table '{self.table}' never ends, and a batch job would not either"
+            options = f"tables.{self.table}.options"
+            yield Diagnostic(message=message, path=options, hint=f"set '{bounding_option(table)}' to end it")
+        if source_kinds(table) != INSERT_ONLY:
+            message = f"table '{self.table}' is a changelog, which has no order in batch mode"
+            options = f"tables.{self.table}.options.source.changelog"
+            yield Diagnostic(message=message, path=options, hint="run the job in streaming mode, with --once")
+
+    def check_neighbours(self, neighbours: Neighbours) -> Iterator[Diagnostic]:
+        if self.filter is not None:
+            for reader in neighbours.readers:
+                if not any(where == "filter" and text for where, text in reader.expressions()):
+                    message = f"'{self.id}' is asked for some rows only, and '{reader.id}' does not filter them"
+                    yield Diagnostic(message=message, path=f"{self.path}.filter", hint="compile the SQL again")
+        other_readers = [reader for reader in neighbours.readers if not reader.takes_upserts]
+        if is_upsert_source(neighbours.plan.tables[self.table]):
+            message = f"'{self.id}' reads upserts, which only a changelog-normalize makes a changelog of"
+        elif len(other_readers) < len(neighbours.readers):
+            message = f"'{self.id}' is read by a changelog-normalize, so nothing else can read it"
         else:
-            yield from check_known([name], readable, f"{path}.columns", f"column of table '{scan.table}'")
-    yield from check_names(scan.columns, path, "columns")
-    if scan.filter is not None and not takes_conditions(table):
-        message = f"the source of table '{scan.table}' cannot be asked for some of its rows"
-        yield Diagnostic(message=message, path=f"{path}.filter", hint="remove the filter; the calc above has it too")
+            return
+        for reader in other_readers:
+            yield Diagnostic(message=message, path=f"{reader.path}.inputs", hint="compile the SQL again")
 
+    def row_kinds(self, inputs: RowKinds, plan: Declared) -> RowKinds:
+        return source_kinds(plan.tables[self.table]) if self.table in plan.tables else INSERT_ONLY
 
-def _check_mode(scan: Scan, plan: Declared, path: str) -> Iterator[Diagnostic]:
-    if scan.table not in plan.tables:
-        return
-    table = plan.tables[scan.table]
-    if plan.mode != "batch":
-        if can_read(table) and not is_read_in_streams(table):
-            message = f"table '{scan.table}' is read by batch jobs only"
-            yield Diagnostic(message=message, path=f"tables.{scan.table}.options.connector", hint=IN_BATCHES)
-        return
-    if can_read(table) and not is_bounded(table):
-        message = f"table '{scan.table}' never ends, and a batch job would not either"
-        options = f"tables.{scan.table}.options"
-        yield Diagnostic(message=message, path=options, hint=f"set '{bounding_option(table)}' to end it")
-    if source_kinds(table) != INSERT_ONLY:
-        message = f"table '{scan.table}' is a changelog, which has no order in batch mode"
-        options = f"tables.{scan.table}.options.source.changelog"
-        yield Diagnostic(message=message, path=options, hint="run the job in streaming mode, with --once")
+    def expressions(self) -> Iterator[tuple[str, str | None]]:
+        yield "filter", self.filter
 
-
-def _check_place(
-    scan: Scan, inputs: Sequence[Neighbour], readers: Sequence[Neighbour], plan: Declared, path: str
-) -> Iterator[Diagnostic]:
-    if scan.filter is not None:
-        for reader in readers:
-            if not any(where == "filter" and text for where, text in reader.kind.expressions(reader.operator)):
-                message = f"'{scan.id}' is asked for some rows only, and '{reader.operator.id}' does not filter them"
-                yield Diagnostic(message=message, path=f"{path}.filter", hint="compile the SQL again")
-    other_readers = [reader for reader in readers if not reader.kind.takes_upserts]
-    if is_upsert_source(plan.tables[scan.table]):
-        message = f"'{scan.id}' reads upserts, which only a changelog-normalize makes a changelog of"
-    elif len(other_readers) < len(readers):
-        message = f"'{scan.id}' is read by a changelog-normalize, so nothing else can read it"
-    else:
-        return
-    for reader in other_readers:
-        yield Diagnostic(message=message, path=f"operators.{reader.operator.id}.inputs", hint="compile the SQL again")
-
-
-def _describe(scan: Scan, plan: Declared) -> str:
-    table = plan.tables.get(scan.table)
-    total = count(len(table.columns) if table else 0, "column")
-    asked = f" · WHERE {shown_expression(scan.filter)}" if scan.filter is not None else ""
-    return f"{described_table(scan.id, scan.table, table)} · {len(scan.columns)} of {total}{asked}"
-
-
-def _expressions(scan: Scan) -> Iterator[tuple[str, str | None]]:
-    yield "filter", scan.filter
-
-
-SCAN = OperatorKind(
-    op="scan",
-    cls=Scan,
-    title="scan",
-    description="Reads columns of a table, with the row kinds that its source emits.",
-    table="reads",
-    columns=_columns,
-    check=_check,
-    check_place=_check_place,
-    row_kinds=_row_kinds,
-    reads_order=any_order,
-    check_mode=_check_mode,
-    expressions=_expressions,
-    implied=("filter",),
-    describe=_describe,
-)
+    def describe(self, plan: Declared) -> str:
+        table = plan.tables.get(self.table)
+        total = count(len(table.columns) if table else 0, "column")
+        asked = f" · WHERE {shown_expression(self.filter)}" if self.filter is not None else ""
+        return f"{described_table(self.id, self.table, table)} · {len(self.columns)} of {total}{asked}"

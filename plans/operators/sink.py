@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Literal
 
 from hintplan.plans.connectors.check import check_written
@@ -13,10 +13,10 @@ from hintplan.plans.declarations.tables import Table, written_columns
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import listed, parse, unknown_table
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, any_order, of_input, unchanged
-from hintplan.plans.operators.table import described_table
+from hintplan.plans.operators.contract.columns import listed, parse
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Operator
+from hintplan.plans.operators.contract.tables import described_table, unknown_table
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.text.read_only import ReadOnly
 
@@ -24,12 +24,18 @@ _NO_SETTINGS: Mapping[str, Settings] = ReadOnly()
 
 
 @frozen
-class Sink:
+class Sink(Operator):
     """Writes its input to ``table``; the input has the columns of the table in order.
 
     With ``overwrite``, a batch job first removes the rows of the ``table``, or the rows of the ``partitions`` to which
     it writes.
     """
+
+    op = "sink"
+    title = "sink"
+    description = "Writes its input to a table."
+    groups = ()
+    table_use = "writes"
 
     id: OperatorId
     inputs: OneInput
@@ -46,41 +52,51 @@ class Sink:
         return _NO_SETTINGS
 
     @property
-    def cached(self) -> None:
-        """Always None, because a sink has no output to cache."""
-        return None
+    def reads_order(self) -> bool:
+        return False
+
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return inputs.only
+
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        columns = inputs.only
+        if self.table not in inputs.plan.tables:
+            yield unknown_table(self.table, inputs.plan.tables, self.path)
+            return
+        wanted = written_columns(inputs.plan.tables[self.table])
+        yield from _check_overwrite(self, inputs.plan)
+        yield from check_written(self.table, inputs.plan.tables[self.table])
+        if [c.name for c in columns] != [c.name for c in wanted]:
+            message = f"table '{self.table}' has the columns {listed(wanted)}, but the input has {listed(columns)}"
+            yield Diagnostic(message=message, path=self.path)
+            return
+        for have, want in zip(columns, wanted, strict=True):
+            if not _fits(parse(have.type), parse(want.type)):
+                message = f"column '{have.name}' is {have.type}, which does not fit {want.type} of table '{self.table}'"
+                yield Diagnostic(message=message, path=self.path)
+
+    def takes(self, plan: Declared) -> Collection[RowKind] | None:
+        return sink_kinds(plan.tables[self.table]) if self.table in plan.tables else None
+
+    def describe(self, plan: Declared) -> str:
+        table = plan.tables.get(self.table)
+        text = described_table(self.id, self.table, table)
+        text += f" · upsert by {', '.join(table.primary_key)}" if table and is_upsert_sink(table) else ""
+        return text + (f" · OVERWRITES {taken_away(self)}" if self.overwrite else "")
 
 
-def _check(sink: Sink, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    columns = inputs[0]
-    if sink.table not in plan.tables:
-        yield unknown_table(sink.table, plan.tables, path)
-        return
-    wanted = written_columns(plan.tables[sink.table])
-    yield from _check_overwrite(sink, plan, path)
-    yield from check_written(sink.table, plan.tables[sink.table])
-    if [c.name for c in columns] != [c.name for c in wanted]:
-        message = f"table '{sink.table}' has the columns {listed(wanted)}, but the input has {listed(columns)}"
-        yield Diagnostic(message=message, path=path)
-        return
-    for have, want in zip(columns, wanted, strict=True):
-        if not _fits(parse(have.type), parse(want.type)):
-            message = f"column '{have.name}' is {have.type}, which does not fit {want.type} of table '{sink.table}'"
-            yield Diagnostic(message=message, path=path)
-
-
-def _check_overwrite(sink: Sink, plan: Declared, path: str) -> Iterator[Diagnostic]:
+def _check_overwrite(sink: Sink, plan: Declared) -> Iterator[Diagnostic]:
     table = plan.tables[sink.table]
     if sink.overwrite is None:
         return
     problem = overwrite_problem(sink.table, table, plan.mode)
     if problem is not None:
-        yield Diagnostic(message=problem[0], hint=problem[1], path=f"{path}.overwrite")
+        yield Diagnostic(message=problem[0], hint=problem[1], path=f"{sink.path}.overwrite")
     wanted = overwritten_of(table)
     if sink.overwrite != wanted:
         partitioning = "has partitions" if table.partitioned_by else "has no partitions"
         yield Diagnostic(
-            message=f"table '{sink.table}' {partitioning}", hint=f"write '{wanted}'", path=f"{path}.overwrite"
+            message=f"table '{sink.table}' {partitioning}", hint=f"write '{wanted}'", path=f"{sink.path}.overwrite"
         )
 
 
@@ -118,35 +134,8 @@ def _fits(have: DataType, want: DataType) -> bool:
     return (have.root, want.root) in (("FLOAT", "DOUBLE"), ("BINARY", "BYTES"), ("VARBINARY", "BYTES"))
 
 
-def _takes(sink: Sink, plan: Declared) -> Collection[RowKind] | None:
-    return sink_kinds(plan.tables[sink.table]) if sink.table in plan.tables else None
-
-
-def _describe(sink: Sink, plan: Declared) -> str:
-    table = plan.tables.get(sink.table)
-    text = described_table(sink.id, sink.table, table)
-    text += f" · upsert by {', '.join(table.primary_key)}" if table and is_upsert_sink(table) else ""
-    return text + (f" · OVERWRITES {taken_away(sink)}" if sink.overwrite else "")
-
-
 def taken_away(sink: Sink) -> str:
     """Describe which existing rows a sink removes."""
     if sink.overwrite == "table":
         return f"all rows of table '{sink.table}'"
     return f"all rows of the partitions of '{sink.table}' that it writes to"
-
-
-SINK = OperatorKind(
-    op="sink",
-    cls=Sink,
-    title="sink",
-    description="Writes its input to a table.",
-    groups=(),
-    table="writes",
-    columns=of_input,
-    check=_check,
-    row_kinds=unchanged,
-    reads_order=any_order,
-    takes=_takes,
-    describe=_describe,
-)

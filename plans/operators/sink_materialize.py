@@ -11,27 +11,26 @@ from hintplan.plans.declarations.fields import Changelog, Names, OneInput, Opera
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_known, types_of
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, in_order, of_input
-from hintplan.plans.operators.spec.state import (
-    KeysUpserted,
-    StateKind,
-    States,
-    all_facts,
-    stated,
-    unbounded,
-    waits_for_none,
-)
+from hintplan.plans.operators.contract.columns import check_known, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Neighbours
+from hintplan.plans.operators.contract.stateful import KeysUpserted, Stateful, States
 from hintplan.plans.settings.layers import Settings
 
 
 @frozen
-class SinkMaterialize(WithSettings):
+class SinkMaterialize(Stateful):
     """Keeps all rows by the ``key`` of the sinks that read it, and passes on the latest remaining row of each key.
 
     After a retraction of the latest row, it passes on the row before.
     """
+
+    op = "sink-materialize"
+    title = "sink materialize"
+    description = "Keeps all rows by the key of a sink, and passes on the latest that is there for each key."
+    state_names = ("sinkMaterializeState",)
+    state_holds = "rows"
+    state_grows_by = "row"
 
     id: OperatorId
     inputs: OneInput
@@ -40,61 +39,36 @@ class SinkMaterialize(WithSettings):
     state: Annotated[States, "sinkMaterializeState."]
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
+    @property
+    def reads_order(self) -> bool:
+        return True
 
-def _check(operator: SinkMaterialize, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    yield from check_known(operator.key, types_of(inputs[0]), f"{path}.key", "key column")
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return inputs.only
 
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        yield from check_known(self.key, types_of(inputs.only), f"{self.path}.key", "key column")
 
-def _check_place(
-    operator: SinkMaterialize, inputs: Sequence[Neighbour], readers: Sequence[Neighbour], plan: Declared, path: str
-) -> Iterator[Diagnostic]:
-    if plan.mode == "batch":
-        message = "a batch plan keeps no rows for a sink"
-        yield Diagnostic(message=message, path=path, hint="compile the SQL again")
-        return
-    for reader in readers:
-        sink, table = reader.operator, plan.tables[reader.operator.table] if reader.kind.is_sink else None
-        if table is None:
-            message = f"a sink-materialize is read by sinks only, '{sink.id}' is of kind {reader.kind.op}"
-            yield Diagnostic(message=message, path=f"operators.{sink.id}.inputs", hint="compile the SQL again")
-        elif not is_upsert_sink(table) or set(table.primary_key) != set(operator.key):
-            key = f"upserts by ({', '.join(table.primary_key)})" if is_upsert_sink(table) else "does not upsert"
-            message = f"the key is ({', '.join(operator.key)}), but '{sink.id}' {key}"
-            yield Diagnostic(message=message, path=f"{path}.key", hint="compile the SQL again")
+    def check_neighbours(self, neighbours: Neighbours) -> Iterator[Diagnostic]:
+        if neighbours.plan.mode == "batch":
+            message = "a batch plan keeps no rows for a sink"
+            yield Diagnostic(message=message, path=self.path, hint="compile the SQL again")
+            return
+        for reader in neighbours.readers:
+            table = neighbours.plan.tables[reader.table] if reader.is_sink and reader.table is not None else None
+            if table is None:
+                message = f"a sink-materialize is read by sinks only, '{reader.id}' is of kind {reader.op}"
+                yield Diagnostic(message=message, path=f"{reader.path}.inputs", hint="compile the SQL again")
+            elif not is_upsert_sink(table) or set(table.primary_key) != set(self.key):
+                key = f"upserts by ({', '.join(table.primary_key)})" if is_upsert_sink(table) else "does not upsert"
+                message = f"the key is ({', '.join(self.key)}), but '{reader.id}' {key}"
+                yield Diagnostic(message=message, path=f"{self.path}.key", hint="compile the SQL again")
 
+    def derived_changelog(self, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+        return ("+I", "+U") if inputs == INSERT_ONLY else UPSERT_KINDS
 
-def _changelog(operator: SinkMaterialize, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
-    return ("+I", "+U") if inputs == INSERT_ONLY else UPSERT_KINDS
+    def changes_for(self, ttls: Sequence[float], inputs: Sequence[RowKinds]) -> float:
+        return 0  # only sinks read it
 
-
-def _changes_for(operator: SinkMaterialize, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
-    return 0  # only sinks read it
-
-
-def _describe(operator: SinkMaterialize, plan: Declared) -> str:
-    return f"LATEST ROW OF EACH {', '.join(operator.key)}"
-
-
-SINK_MATERIALIZE = OperatorKind(
-    op="sink-materialize",
-    cls=SinkMaterialize,
-    title="sink materialize",
-    description="Keeps all rows by the key of a sink, and passes on the latest that is there for each key.",
-    state=StateKind(
-        names=("sinkMaterializeState",),
-        changelog=_changelog,
-        facts=all_facts,
-        holds="rows",
-        grows_by="row",
-        bounded=unbounded,
-        changes_for=_changes_for,
-        added_rows_find="what they change",
-        waits_as=waits_for_none,
-    ),
-    columns=of_input,
-    check=_check,
-    check_place=_check_place,
-    row_kinds=stated,
-    reads_order=in_order,
-    describe=_describe,
-)
+    def describe(self, plan: Declared) -> str:
+        return f"LATEST ROW OF EACH {', '.join(self.key)}"

@@ -10,9 +10,9 @@ from hintplan.plans.declarations.computations import SortKey
 from hintplan.plans.declarations.fields import OneInput, OperatorId
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_known, parse, types_of
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
+from hintplan.plans.operators.contract.columns import check_known, parse, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Operator
 from hintplan.plans.settings.layers import Settings
 
 UNSORTABLE = ("ARRAY", "MAP", "MULTISET", "ROW")
@@ -21,11 +21,15 @@ MOST_ROWS = 2**31 - 1
 
 
 @frozen
-class Sort(WithSettings):
+class Sort(Operator):
     """Sorts by ``order``, skips ``offset`` rows and passes on up to ``limit`` of the remaining rows. Batch only.
 
     An empty ``order`` passes on any rows; without ``limit`` all rows pass. The columns are the columns of the input.
     """
+
+    op = "sort"
+    title = "sort"
+    description = "Sorts, skips 'offset' rows and passes on up to 'limit' of the rest. Batch only."
 
     id: OperatorId
     inputs: OneInput
@@ -34,9 +38,34 @@ class Sort(WithSettings):
     limit: Annotated[int | None, "The largest number of rows to pass on; null for all.", {"minimum": 0}]
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
+    @property
+    def reads_order(self) -> bool:
+        return False
 
-def _check(sort: Sort, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    yield from check_order(sort.order, types_of(inputs[0]), path)
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return inputs.only
+
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        yield from check_order(self.order, types_of(inputs.only), self.path)
+
+    def check_mode(self, plan: Declared) -> Iterator[Diagnostic]:
+        if plan.mode != "batch":
+            message = "a stream of changes has no order and no end: it cannot be sorted or cut off"
+            yield Diagnostic(
+                message=message, path=self.path, hint="compile the SQL with -c execution.runtime-mode=batch"
+            )
+        elif not self.order and not self.offset and self.limit is None:
+            hint = "remove the operator, or give it an order, an offset or a limit"
+            yield Diagnostic(message="this sort does nothing", path=self.path, hint=hint)
+        elif max(self.offset, self.limit or 0) > MOST_ROWS:
+            message = f"'offset' and 'limit' are at most {MOST_ROWS}"
+            yield Diagnostic(message=message, path=self.path, hint="write less; null is no limit")
+
+    def describe(self, plan: Declared) -> str:
+        parts = [f"ORDER BY {describe_order(self.order)}"] if self.order else []
+        parts += [f"OFFSET {self.offset}"] if self.offset else []
+        parts += [f"LIMIT {self.limit}"] if self.limit is not None else []
+        return " · ".join(parts)
 
 
 def check_order(order: Sequence[SortKey], types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
@@ -53,39 +82,6 @@ def check_order(order: Sequence[SortKey], types: Mapping[str, str], path: str) -
         seen.add(key.column)
 
 
-def _check_mode(sort: Sort, plan: Declared, path: str) -> Iterator[Diagnostic]:
-    if plan.mode != "batch":
-        message = "a stream of changes has no order and no end: it cannot be sorted or cut off"
-        yield Diagnostic(message=message, path=path, hint="compile the SQL with -c execution.runtime-mode=batch")
-    elif not sort.order and not sort.offset and sort.limit is None:
-        hint = "remove the operator, or give it an order, an offset or a limit"
-        yield Diagnostic(message="this sort does nothing", path=path, hint=hint)
-    elif max(sort.offset, sort.limit or 0) > MOST_ROWS:
-        message = f"'offset' and 'limit' are at most {MOST_ROWS}"
-        yield Diagnostic(message=message, path=path, hint="write less; null is no limit")
-
-
-def _describe(sort: Sort, plan: Declared) -> str:
-    parts = [f"ORDER BY {describe_order(sort.order)}"] if sort.order else []
-    parts += [f"OFFSET {sort.offset}"] if sort.offset else []
-    parts += [f"LIMIT {sort.limit}"] if sort.limit is not None else []
-    return " · ".join(parts)
-
-
 def describe_order(order: Sequence[SortKey]) -> str:
     """Return an order in words of SQL."""
     return ", ".join(f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}" for key in order)
-
-
-SORT = OperatorKind(
-    op="sort",
-    cls=Sort,
-    title="sort",
-    description="Sorts, skips 'offset' rows and passes on up to 'limit' of the rest. Batch only.",
-    columns=of_input,
-    check=_check,
-    row_kinds=unchanged,
-    reads_order=any_order,
-    check_mode=_check_mode,
-    describe=_describe,
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated, Literal
 
@@ -11,10 +11,10 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import DataType
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_known, check_output, output_columns, parse, types_of
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
-from hintplan.plans.operators.spec.output import JoinOutput
+from hintplan.plans.operators.contract.columns import check_known, parse, types_of
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Operator
+from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns
 from hintplan.plans.settings.layers import Settings
 
 UNNESTED = ("ARRAY", "MAP", "MULTISET")
@@ -22,12 +22,19 @@ UNNESTED = ("ARRAY", "MAP", "MULTISET")
 
 
 @frozen
-class Unnest(WithSettings):
+class Unnest(Operator):
     """Joins every input row with the elements of its ARRAY or MULTISET, or the entries of its MAP; row kinds pass.
 
     A repeated element of a MULTISET is repeated in the output. A ``left`` unnest keeps a row without elements, padded
     with NULL. Stateless. The columns of the right side are :func:`element_columns`.
     """
+
+    op = "unnest"
+    title = "unnest"
+    description = (
+        "Joins every input row with the elements of its ARRAY or MULTISET, or the entries of its MAP; row "
+        "kinds pass through. Stateless."
+    )
 
     id: OperatorId
     inputs: OneInput
@@ -35,6 +42,33 @@ class Unnest(WithSettings):
     join_type: Annotated[Literal["inner", "left"], "Whether rows without elements are dropped or padded with NULL."]
     output: JoinOutput
     settings: Mapping[str, Settings] = field(default_factory=dict)
+
+    @property
+    def reads_order(self) -> bool:
+        return False
+
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return joined_columns(self.output)
+
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        types = types_of(inputs.only)
+        unknown = list(check_known([self.column], types, f"{self.path}.column", "column of the input"))
+        yield from unknown
+        if unknown:
+            return
+        collection = parse(types[self.column])
+        if collection.root not in UNNESTED:
+            message = f"'{self.column}' is {collection.as_nullable()}, which has no elements"
+            yield Diagnostic(
+                message=message, path=f"{self.path}.column", hint="name a column that is an ARRAY, a MAP or a MULTISET"
+            )
+            return
+        yield from check_output(
+            self.output, inputs.only, element_columns(collection), f"an element of '{self.column}'", self.path
+        )
+
+    def describe(self, plan: Declared) -> str:
+        return f"{'LEFT JOIN ' if self.join_type == 'left' else ''}UNNEST({self.column})"
 
 
 def element_columns(collection: DataType) -> Columns:
@@ -56,43 +90,3 @@ def element_columns(collection: DataType) -> Columns:
         place, number = f"ordinality{number}", number + 1
     columns = (Column(name=name, type=str(kind.as_nullable())) for name, kind in zip(names, types, strict=True))
     return (*columns, Column(name=place, type="INT"))
-
-
-def _columns(unnest: Unnest, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    return output_columns(unnest.output)
-
-
-def _check(unnest: Unnest, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    types = types_of(inputs[0])
-    unknown = list(check_known([unnest.column], types, f"{path}.column", "column of the input"))
-    yield from unknown
-    if unknown:
-        return
-    collection = parse(types[unnest.column])
-    if collection.root not in UNNESTED:
-        message = f"'{unnest.column}' is {collection.as_nullable()}, which has no elements"
-        yield Diagnostic(
-            message=message, path=f"{path}.column", hint="name a column that is an ARRAY, a MAP or a MULTISET"
-        )
-        return
-    yield from check_output(
-        unnest.output, inputs[0], element_columns(collection), f"an element of '{unnest.column}'", path
-    )
-
-
-def _describe(unnest: Unnest, plan: Declared) -> str:
-    return f"{'LEFT JOIN ' if unnest.join_type == 'left' else ''}UNNEST({unnest.column})"
-
-
-UNNEST = OperatorKind(
-    op="unnest",
-    cls=Unnest,
-    title="unnest",
-    description="Joins every input row with the elements of its ARRAY or MULTISET, or the entries of its MAP; row "
-    "kinds pass through. Stateless.",
-    columns=_columns,
-    check=_check,
-    row_kinds=unchanged,
-    reads_order=any_order,
-    describe=_describe,
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated
 
@@ -12,9 +12,9 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.frozen import frozen
-from hintplan.plans.operators.spec.columns import check_names
-from hintplan.plans.operators.spec.declared import Columns, Declared
-from hintplan.plans.operators.spec.kind import OperatorKind, WithSettings, any_order
+from hintplan.plans.operators.contract.columns import check_names
+from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
+from hintplan.plans.operators.contract.operator import Operator
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.text.counts import count
 
@@ -30,11 +30,16 @@ class GivenColumn:
 
 
 @frozen
-class Values(WithSettings):
+class Values(Operator):
     """Emits ``rows`` once, independent of the query's sources; each value is cast to the type of its column. Stateless.
 
     A value is a literal in Spark SQL, or an expression that reads no column.
     """
+
+    op = "values"
+    title = "values"
+    description = "Puts out rows that the plan itself has, once."
+    has_rows = True
 
     id: OperatorId
     columns: Annotated[tuple[GivenColumn, ...], "The columns of the rows.", {"minItems": 1}]
@@ -49,51 +54,35 @@ class Values(WithSettings):
     def inputs(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def reads_order(self) -> bool:
+        return False
 
-def _columns(values: Values, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    return tuple(Column(name=column.name, type=column.type) for column in values.columns)
+    def output_columns(self, inputs: Inputs) -> Columns:
+        return tuple(Column(name=column.name, type=column.type) for column in self.columns)
 
+    def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
+        yield from check_names([column.name for column in self.columns], self.path, "columns")
+        for index, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                message = f"this row has {count(len(row), 'value')}, the operator {count(len(self.columns), 'column')}"
+                yield Diagnostic(message=message, path=f"{self.path}.rows[{index}]", hint="give each column one value")
 
-def _row_kinds(values: Values, inputs: RowKinds, plan: Declared) -> RowKinds:
-    return INSERT_ONLY
+    def row_kinds(self, inputs: RowKinds, plan: Declared) -> RowKinds:
+        return INSERT_ONLY
 
+    def expressions(self) -> Iterator[tuple[str, str | None]]:
+        for index, row in enumerate(self.rows):
+            yield from ((f"rows[{index}][{place}]", text) for place, text in enumerate(row))
 
-def _check(values: Values, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    yield from check_names([column.name for column in values.columns], path, "columns")
-    for index, row in enumerate(values.rows):
-        if len(row) != len(values.columns):
-            message = f"this row has {count(len(row), 'value')}, the operator {count(len(values.columns), 'column')}"
-            yield Diagnostic(message=message, path=f"{path}.rows[{index}]", hint="give each column one value")
-
-
-def _expressions(values: Values) -> Iterator[tuple[str, str | None]]:
-    for index, row in enumerate(values.rows):
-        yield from ((f"rows[{index}][{place}]", text) for place, text in enumerate(row))
-
-
-def _describe(values: Values, plan: Declared) -> str:
-    shown: list[str] = []
-    for row in values.rows:
-        text = f"({', '.join(map(shown_expression, row))})"
-        if sum(map(len, shown)) + len(text) > _SHOWN:
-            break
-        shown.append(text)
-    names = ", ".join(column.name for column in values.columns)
-    if len(shown) == len(values.rows):
-        return f"VALUES {', '.join(shown)} AS ({names})"
-    return f"VALUES {', '.join([*shown, '...'])} AS ({names}) · {count(len(values.rows), 'row')}"
-
-
-VALUES = OperatorKind(
-    op="values",
-    cls=Values,
-    title="values",
-    description="Puts out rows that the plan itself has, once.",
-    has_rows=True,
-    columns=_columns,
-    check=_check,
-    row_kinds=_row_kinds,
-    reads_order=any_order,
-    expressions=_expressions,
-    describe=_describe,
-)
+    def describe(self, plan: Declared) -> str:
+        shown: list[str] = []
+        for row in self.rows:
+            text = f"({', '.join(map(shown_expression, row))})"
+            if sum(map(len, shown)) + len(text) > _SHOWN:
+                break
+            shown.append(text)
+        names = ", ".join(column.name for column in self.columns)
+        if len(shown) == len(self.rows):
+            return f"VALUES {', '.join(shown)} AS ({names})"
+        return f"VALUES {', '.join([*shown, '...'])} AS ({names}) · {count(len(self.rows), 'row')}"

@@ -21,7 +21,7 @@ from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, describe, kind_of, op_name, state_of, table_of
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
 from hintplan.plans.settings.layers import Settings, edits_of, layers_of, set_by
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
@@ -106,7 +106,7 @@ def summary(plan: Plan) -> str:
     if plan.mode == "batch":
         kept = sum(1 for operator in plan.operators if (cached := operator.cached) and cached.enabled)
         return f"{operators}, {kept} cached"
-    return f"{operators}, {sum(1 for operator in plan.operators if state_of(operator))} with state"
+    return f"{operators}, {sum(1 for operator in plan.operators if operator.state)} with state"
 
 
 def explain_json(plan: Plan) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "operators": [
             {
                 "id": operator.id,
-                "op": op_name(operator),
+                "op": operator.op,
                 "inputs": list(operator.inputs),
-                "description": describe(operator, plan),
+                "description": operator.describe(plan),
                 "columns": [{"name": c.name, "type": c.type} for c in columns.get(operator.id, ())],
                 "state": [
                     {
@@ -137,7 +137,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
                         "set-by": set_by(entry.settings, "ttl"),
                         "origin": layers_of(entry.settings, "ttl"),
                     }
-                    for entry in state_of(operator)
+                    for entry in operator.state
                 ],
                 **_settings_json(operator),
             }
@@ -189,11 +189,11 @@ def _tree(
                 below.append(name)
             continue
         printed.add(name)
-        text = one_line(describe(operator, plan))
+        text = one_line(operator.describe(plan))
         text = text if longest is None else shortened(text, longest)
         lines.append(_Line(part="operator", left=clean(lead + name), right=text))
-        width = max((len(entry.name) for entry in state_of(operator)), default=0)
-        for entry in state_of(operator):
+        width = max((len(entry.name) for entry in operator.state), default=0)
+        for entry in operator.state:
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if edits_of(entry.settings) else "state"
             lines.append(
@@ -226,8 +226,7 @@ def _settings_json(operator: Operator) -> dict[str, Any]:
 
 def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[tuple[str, str, bool, str]]:
     """Yield the name of each group of settings, its line, whether it has an edit, and the text in the TTL column."""
-    kind = kind_of(operator)
-    for group in kind.groups:
+    for group in operator.groups:
         settings = operator.settings.get(group.name)
         if settings is None:
             if operator.settings.keys() - {CACHED.name} and not group.optional:
@@ -238,7 +237,7 @@ def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[t
             level = str(settings.values[STORAGE_LEVEL]) if settings.values[ENABLED] else "off"
             yield group.name, _who_cached(settings), edited, level
             continue
-        text = " · ".join(kind.settings_text(operator.settings, group.name))
+        text = " · ".join(operator.settings_text(group.name))
         if reasons.get(operator.id) is not None and group is PHASES and settings.values[STRATEGY] != ONE_PHASE:
             text += f" · runs in one phase: {reasons[operator.id]}"
         yield group.name, text, edited, ""
@@ -258,15 +257,14 @@ def _one_phase(plan: Plan) -> Mapping[str, str | None]:
     set_so = [operator for operator in plan.operators if PHASES.name in operator.settings]
     if not set_so:
         return {}
-    tables = {table for operator in plan.operators if (table := table_of(operator)) is not None}
+    tables = {table for operator in plan.operators if (table := operator.table) is not None}
     if any(check_graph(plan)) or not tables <= plan.tables.keys():
         return {}
     kinds, ordered = output_kinds(plan), told_by_arrival(plan)
     return {
-        operator.id: because(
-            operator, insert_only=kinds[source] == INSERT_ONLY, in_order=source in ordered, functions=plan.functions
+        operator.id: operator.one_phase_because(
+            insert_only=kinds[source] == INSERT_ONLY, in_order=source in ordered, functions=plan.functions
         )
         for operator in set_so
-        if (because := kind_of(operator).one_phase_because) is not None
         for source in operator.inputs
     }

@@ -13,7 +13,6 @@ import base64
 from html import escape
 
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import state_of
 from hintplan.plans.settings.text import who_set_setting
 from hintplan.plans.show.explain import explain
 from hintplan.plans.show.page_data import row_kinds
@@ -27,7 +26,7 @@ MOST = 300
 
 def plan_html(plan: Plan) -> str:
     """Return HTML without scripts, styles and external links."""
-    stateful = [(operator.id, entry) for operator in plan.operators for entry in state_of(operator)]
+    stateful = [(operator.id, entry) for operator in plan.operators for entry in operator.state]
     head = f"{plan.mode} · {len(plan.operators)} operators, {len(stateful)} states"
     parts = [f"<p><strong>{escape(one_line(plan.name))}</strong> {escape(head)}</p>"]
     if 0 < len(plan.operators) <= MOST:

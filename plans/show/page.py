@@ -23,7 +23,6 @@ from typing import Any
 from hintplan.plans.compare.diff import diff
 from hintplan.plans.compare.report import summary
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import state_of
 from hintplan.plans.show.page_data import box_data, change_data, function_data, of_both, row_kinds, table_data
 from hintplan.plans.show.page_overview import overview
 from hintplan.plans.show.page_script import Script
@@ -149,7 +148,7 @@ def _layer(name: str, drawing: Drawing) -> tuple[str, str]:
 
 
 def _counts(plan: Plan, changes: Sequence[Any]) -> str:
-    stateful = sum(1 for operator in plan.operators if state_of(operator))
+    stateful = sum(1 for operator in plan.operators if operator.state)
     text = f"{plan.mode} · {count(len(plan.operators), 'operator')}, {stateful} with state"
     return f"{text} · {summary(changes)}" if changes else text
 

@@ -30,7 +30,7 @@ from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
-from hintplan.plans.operators import Operator, functions_of, state_of
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.setting import shown
 from hintplan.plans.show.picture import Picture, changed_operators, under_new_ids
 from hintplan.plans.text.terminal import one_line
@@ -76,8 +76,8 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
                 "facts": [*_facts(operator)],
                 "columns": _columns(operator, [(c.name, c.type) for c in columns.get(box.id, ())]),
                 "kinds": list(kinds.get(box.id, ())),
-                "table": one_line(getattr(operator, "table", "")),
-                "functions": [*map(one_line, functions_of(operator))],
+                "table": one_line(operator.table or ""),
+                "functions": [*map(one_line, operator.functions)],
                 "changes": changes_of.get(box.id, []),
             }
         )
@@ -135,7 +135,7 @@ def _changes_by_operator(changes: Sequence[Change], ids: Mapping[str, int]) -> d
 
 def _settings(operator: Operator, previous: Operator | None, reasons: Mapping[str, str]) -> Iterator[Json]:
     earlier = {s.path: s for s in operator_settings(previous)} if previous is not None else None
-    inputs = {entry.name: entry.input for entry in state_of(operator)}
+    inputs = {entry.name: entry.input for entry in operator.state}
     for setting in operator_settings(operator):
         yield {
             "path": one_line(setting.path),

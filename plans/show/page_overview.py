@@ -12,7 +12,6 @@ from typing import Any
 
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import operator_settings
-from hintplan.plans.operators import state_of
 from hintplan.plans.settings.layers import set_by
 from hintplan.plans.settings.setting import shown
 from hintplan.plans.settings.state import spoken_ttl
@@ -75,7 +74,7 @@ def _link(operator_id: str, numbers: Mapping[str, int]) -> str:
 
 def _state_rows(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
     for operator in plan.operators:
-        for index, entry in enumerate(state_of(operator)):
+        for index, entry in enumerate(operator.state):
             name = _link(operator.id, numbers) if index == 0 else ""
             short = ' class="short"' if len(operator.id) <= _SHORT else ""
             ttl, layer = spoken_ttl(entry.ttl), set_by(entry.settings, "ttl")

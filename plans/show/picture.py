@@ -3,7 +3,7 @@
 Mermaid, dot, SVG and the page are drawn from it, so they agree. With an older plan, differences are marked, and removed
 operators are included. This module knows no layouts and files.
 
->>> from hintplan.plans.operators import Operator, Scan, describe, kind_of, state_of
+>>> from hintplan.plans.operators import Operator, Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> [(box.id, box.kind, box.states) for box in picture(Plan(name="p", operators=(scan,))).boxes]
 [('scan_o', 'scan', ())]
@@ -22,7 +22,7 @@ from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
-from hintplan.plans.operators import Operator, describe, kind_of, state_of, with_inputs
+from hintplan.plans.operators import Operator
 from hintplan.plans.settings.layers import EDIT
 from hintplan.plans.settings.setting import shown
 from hintplan.plans.text.terminal import one_line
@@ -140,8 +140,8 @@ def under_new_ids(before: Plan, after: Plan) -> tuple[Operator, ...]:
 
 
 def _called(operator: Operator, names: Mapping[str, str]) -> Operator:
-    called = replace(operator, id=names.get(operator.id, operator.id))
-    return with_inputs(called, tuple(names.get(name, name) for name in operator.inputs))
+    called = operator.with_id(names.get(operator.id, operator.id))
+    return called.with_inputs(tuple(names.get(name, name) for name in operator.inputs))
 
 
 def _moved(old: Operator, new: Operator, before: Collection[str], after: Collection[str]) -> bool:
@@ -189,7 +189,7 @@ def folded(whole: Picture) -> Picture:
 
 def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
     earlier = {s.path: shown(s.value) for s in operator_settings(previous)} if previous is not None else None
-    inputs = {entry.name: entry.input for entry in state_of(operator)}
+    inputs = {entry.name: entry.input for entry in operator.state}
     groups: dict[str, list[PlanSetting]] = {}
     for setting in operator_settings(operator):
         groups.setdefault(setting.group, []).append(setting)
@@ -200,12 +200,11 @@ def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
         else _state_row(f"{state} {inputs[state]}", settings[0], earlier)
         for group, settings in groups.items()
     ]
-    kind = kind_of(operator)
     return Box(
         id=operator.id,
-        op=kind.op,
-        kind=kind.title,
-        text=one_line(describe(operator, plan)),
+        op=operator.op,
+        kind=operator.title,
+        text=one_line(operator.describe(plan)),
         rows=tuple(rows),
     )
 

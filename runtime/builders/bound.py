@@ -26,7 +26,6 @@ from hintplan.plans.operators import (
     Rank,
     SinkMaterialize,
     Stateful,
-    functions_of,
 )
 from hintplan.runtime.expressions.condition import compile_condition
 from hintplan.runtime.functions.aggregates import UserAggregate
@@ -125,7 +124,7 @@ def users_aggregates(
     """Return, by name, the user's aggregate functions that ``operator`` calls in ``run``."""
     return {
         name: UserAggregate(called=called_function(operator.id, name, functions[name], run))
-        for name in functions_of(operator)
+        for name in operator.functions
     }
 
 

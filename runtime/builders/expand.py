@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hintplan.plans.operators import Expand, Unnest, element_columns
-from hintplan.plans.operators.spec.columns import parse, types_of
+from hintplan.plans.operators.contract.columns import parse, types_of
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.spark.names import quoted

@@ -12,12 +12,11 @@ from typing import Any, cast
 
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
-from hintplan.plans.compare.lineage import parks_rows
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, Stateful, state_of
+from hintplan.plans.operators import Operator, Stateful
 from hintplan.plans.text.names import did_you_mean
 from hintplan.runtime.builders.bound import layouts_of
 from hintplan.runtime.inspect.contents import Amount
@@ -48,20 +47,20 @@ def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
     columns, kinds = output_columns(plan), output_kinds(plan)
     entries: dict[str, tuple[Entry, ...]] = {}
     for operator in plan.operators:
-        if parks_rows(operator):
+        if operator.parks_rows:
             lookup: Any = operator
             entries[operator.id] = (Entry(name=PARKED, keys=tuple(key.left or "" for key in lookup.keys)),)
-        elif state_of(operator):
+        elif operator.state:
             inputs = tuple(columns[name] for name in operator.inputs)
             changelog = tuple(kinds[name] != INSERT_ONLY for name in operator.inputs)
             layouts = layouts_of(cast(Stateful, operator), inputs, changelog, plan.functions)
-            ttls = {} if edited is None else {state.name: state.ttl for state in state_of(edited.operator(operator.id))}
+            ttls = {} if edited is None else {state.name: state.ttl for state in edited.operator(operator.id).state}
             entries[operator.id] = _entries(operator, layouts, ttls)
     return entries
 
 
 def _entries(operator: Operator, layouts: Sequence[StateLayout], ttls: Mapping[str, str]) -> tuple[Entry, ...]:
-    states = sorted(state_of(operator), key=lambda state: state.index)
+    states = sorted(operator.state, key=lambda state: state.index)
     parts = [tuple(layouts)] if len(states) == 1 else [(layout,) for layout in layouts]
     entries = []
     for state, tables in zip(states, parts, strict=True):

@@ -9,7 +9,6 @@ from hintplan.plans.checkpoint.report import Expiring
 from hintplan.plans.compare.change import Change
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import state_of, with_states
 from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.settings.state import with_ttl
 from hintplan.runtime.inspect.read import read_state
@@ -28,10 +27,7 @@ def count_expiring(
         return {}
     before = {path.removesuffix(".ttl"): change.before or "" for path, change in shorter.items()}
     operators = tuple(
-        with_states(
-            operator,
-            (with_ttl(e, before.get(f"{operator.id}.{e.name}", e.ttl)) for e in state_of(operator)),
-        )
+        operator.with_states(with_ttl(e, before.get(f"{operator.id}.{e.name}", e.ttl)) for e in operator.state)
         for operator in plan.operators
     )
     state = read_state(plan, checkpoint, at=at, edited=replace(plan, operators=operators), entries=tuple(before))

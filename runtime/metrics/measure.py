@@ -14,7 +14,7 @@ from datetime import datetime
 
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Scan, kind_of, state_of
+from hintplan.plans.operators import Scan
 from hintplan.runtime.metrics import table
 from hintplan.runtime.metrics.measurements import Measurements
 from hintplan.runtime.metrics.table import Metric
@@ -56,8 +56,8 @@ class Measured:
         """Set the metrics that are known before the first batch: TTLs in force, and counters at 0."""
         plan, into = self.plan, self.into
         for operator in plan.operators:
-            for entry in state_of(operator):
-                labels = (plan.name, operator.id, kind_of(operator).op, entry.name)
+            for entry in operator.state:
+                labels = (plan.name, operator.id, operator.op, entry.name)
                 into.set(table.STATE_TTL, parse_duration(entry.ttl) / 1000, *labels)
         for query, sinks in self.queries.items():
             for sink in sinks:
@@ -133,7 +133,7 @@ class Measured:
             self.into.set(table.CACHED_SIZE, result.bytes, *labels)
 
     def _labels(self, query: str, name: str) -> tuple[str, str, str, str]:
-        return self.plan.name, query, name, kind_of(self.plan.by_id[name]).op
+        return self.plan.name, query, name, self.plan.by_id[name].op
 
 
 def _seconds(timestamp: str) -> float:

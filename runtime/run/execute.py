@@ -45,7 +45,6 @@ from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import state_of
 from hintplan.runtime.batch.execution import BatchExecution
 from hintplan.runtime.batch.session import Session
 from hintplan.runtime.checkpoint.clock_notes import clock_notes
@@ -354,7 +353,7 @@ def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
         queries = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
         if len(queries) == 1:
             continue
-        stateful = any(state_of(plan.operator(ancestor)) for ancestor in plan.upstream(name))
+        stateful = any(plan.operator(ancestor).state for ancestor in plan.upstream(name))
         notes.append(
             f"{name} runs once in the query of each of {len(queries)} sinks ({', '.join(queries)})"
             + (", with state of its own in each" if stateful else "")

@@ -53,7 +53,7 @@ def test_the_rows_of_a_workload_are_those_of_its_files(make: Callable[[Path], Wo
 def test_a_workload_has_one_stateful_operator(make: Callable[[Path], Workload], tmp_path: Path) -> None:
     for primary_keys in (False, True):
         plan = compile_sql(script(make(tmp_path / str(primary_keys)), primary_keys=primary_keys))
-        assert sum(1 for operator in plan.operators if hasattr(operator, "state")) == 1
+        assert sum(1 for operator in plan.operators if operator.state) == 1
 
 
 def test_a_part_is_the_first_files_of_each_table(tmp_path: Path) -> None:

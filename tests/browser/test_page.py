@@ -270,7 +270,7 @@ def test_names_cannot_run_or_change_anything(open_page: Open) -> None:
     bad = "</script><script>alert(1)</script><img src=x onerror=alert(2)>' \" \x1b[2J \u202egnp.exe @DATA@"
     plan = hostile()
     nasty = replace(plan, name=bad, source=bad, config={bad: bad}, tables={bad: plan.tables[next(iter(plan.tables))]})
-    operators = tuple(replace(o, table=bad) if hasattr(o, "table") else o for o in nasty.operators)
+    operators = tuple(replace(o, table=bad) if o.table is not None else o for o in nasty.operators)
     nasty = replace(nasty, operators=operators)
     text = plan_page(nasty, before=plan, file=bad)
     assert text.count("<script") == 2

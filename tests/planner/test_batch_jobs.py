@@ -46,7 +46,7 @@ def test_every_layer_of_a_cached_result_has_its_place_in_the_script() -> None:
         "CACHE TABLE v OPTIONS('storageLevel' = 'DISK_ONLY');\nINSERT INTO s SELECT a, b FROM v"
     )
     done = compile_script(TABLES.replace("\n", " ") + "\n" + script)
-    (kept,) = [o.id for o in done.plan.operators if getattr(o, "cached", None) is not None]
+    (kept,) = [o.id for o in done.plan.operators if o.cached is not None]
     found = {
         (path, layer): (place.line, place.column)
         for (operator, path, layer), place in done.positions.items()
@@ -88,7 +88,7 @@ def test_an_edit_of_a_compiled_cached_result_is_shown_over_the_statement() -> No
 def test_a_dropped_view_is_forgotten_with_what_was_said_of_it() -> None:
     again = f"DROP TEMPORARY VIEW v; CREATE VIEW v AS {JOIN}; INSERT INTO s SELECT a, b FROM v"
     script = f"{TABLES} CACHE TABLE v AS {JOIN}; {again}"
-    assert all(getattr(o, "cached", None) is None for o in compile_sql(script, BATCH).operators)
+    assert all(o.cached is None for o in compile_sql(script, BATCH).operators)
 
 
 def test_inserts_after_a_view_is_redeclared_do_not_share_it_with_those_before() -> None:

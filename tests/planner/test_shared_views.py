@@ -18,7 +18,7 @@ from hintplan.planner.compile import compile_script
 from hintplan.plans.lint.double_rules import doubled_state
 from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Scan, op_name, state_of
+from hintplan.plans.operators import Scan
 from tests.planner.goldens import ALLOWED, CASES, read_cases, with_tables
 from tests.runtime.pipeline import Pipeline
 
@@ -87,7 +87,7 @@ def compiled(case: Case, *, shared: bool) -> Plan:
 
 
 def states(plan: Plan) -> int:
-    return sum(bool(state_of(operator)) for operator in plan.operators)
+    return sum(bool(operator.state) for operator in plan.operators)
 
 
 def results(plan: Plan) -> list[Counter]:
@@ -169,7 +169,7 @@ def test_a_row_number_that_a_reader_limits_is_left_to_it() -> None:
         for number in (1, 2)
     )
     plan = hintplan.compile_sql(TABLES + numbered + jobs, {SHARED_VIEWS: "true"})
-    assert [op_name(operator) for operator in plan.operators if state_of(operator)] == ["rank", "rank"]
+    assert [operator.op for operator in plan.operators if operator.state] == ["rank", "rank"]
 
 
 @pytest.mark.parametrize("file", sorted(CASES.glob("*.test")), ids=lambda path: path.stem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from inspect import signature
@@ -140,6 +141,50 @@ def test_values_of_other_classes_differ() -> None:
     one, other = made(ours), made(ours)
     assert one["One"](a=1) != other["One"](a=1)
     assert one["Below"](a=1) != one["One"](a=1)
+
+
+class Shape(ABC):
+    """An abstract base with a property that a field overrides, one with a default, and a method."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    def sides(self) -> int:
+        return 0
+
+    @abstractmethod
+    def area(self) -> int: ...
+
+
+def test_a_field_overrides_a_property_of_an_abstract_base() -> None:
+    @frozen
+    class Square(Shape):
+        name: str
+        side: int
+        sides: int = 4
+
+        def area(self) -> int:
+            return self.side**2
+
+    square = Square(name="s", side=3)
+    assert (square.name, square.sides, square.area(), isinstance(square, Shape)) == ("s", 4, 9, True)
+    assert not hasattr(square, "__dict__")
+    assert replace(square, side=2) == Square(name="s", side=2)
+    with pytest.raises(TypeError, match="name"):
+        Square(side=3)  # type: ignore[call-arg]
+
+
+def test_what_a_base_leaves_open_must_be_decided() -> None:
+    @frozen
+    class Circle(Shape):
+        name: str
+
+    with pytest.raises(TypeError, match=r"abstract class Circle .* area"):
+        Circle(name="c")  # type: ignore[abstract]
 
 
 @frozen

@@ -130,11 +130,7 @@ def test_an_edited_ttl_keeps_the_state_and_applies_at_once(spark: SparkSession, 
         ]
     )
     plan = hintplan.compile_sql(script, name="edits")
-    ttls = {
-        f"{op.id}.{s.name}": (s.ttl, layers_of(s.settings, "ttl"))
-        for op in plan.operators
-        for s in getattr(op, "state", ())
-    }
+    ttls = {f"{op.id}.{s.name}": (s.ttl, layers_of(s.settings, "ttl")) for op in plan.operators for s in op.state}
     assert ttls == {
         "join_l_r.leftState": ("0 ms", {"config": "1 d", "hint": "0 ms"}),
         "join_l_r.rightState": ("1 d", {"config": "1 d"}),

@@ -249,9 +249,7 @@ def test_every_key_of_every_hint_is_accounted_for(example: Example) -> None:
     done = compiled(example.sql)
     assert len(done.hints) == written
     applied = {state for h in done.hints if h.status == "applied" for state in h.detail.split(", ")}
-    hinted = {
-        f"{o.id}.{s.name}" for o in done.plan.operators for s in getattr(o, "state", ()) if "hint" in s.settings.origin
-    }
+    hinted = {f"{o.id}.{s.name}" for o in done.plan.operators for s in o.state if "hint" in s.settings.origin}
     assert applied == hinted
 
 

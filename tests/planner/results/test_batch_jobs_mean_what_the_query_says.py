@@ -104,7 +104,7 @@ def test_a_cached_view_gives_each_of_its_readers_what_the_query_says() -> None:
     sinks = " ".join(f"CREATE TABLE {s} (x BIGINT, y BIGINT) WITH ('connector' = 'print');" for s in readers)
     inserts = " ".join(f"INSERT INTO {sink} {query};" for sink, query in readers.items())
     plan = compile_script(f"{BATCH} {DECLARATIONS} {sinks} CACHE TABLE v AS {view}; {inserts}").plan
-    assert [o.id for o in plan.operators if getattr(o, "cached", None) is not None] == ["join_a_b"]
+    assert [o.id for o in plan.operators if o.cached is not None] == ["join_a_b"]
     assert sum("join_a_b" in o.inputs for o in plan.operators) == 3
     for seed in range(12):
         connection = database(tables(seed))

@@ -12,7 +12,6 @@ from hintplan import compile_sql
 from hintplan.plans.compare.diff import diff
 from hintplan.plans.errors import SqlError
 from hintplan.plans.lint.loss_rules import overwriting_sinks
-from hintplan.plans.operators import kind_of
 
 FILES = "WITH ('connector' = 'filesystem', 'path' = '/{}', 'format' = 'json')"
 SOURCE = f"CREATE TABLE s (a INT, p STRING, r INT) {FILES.format('s')};\n"
@@ -153,7 +152,7 @@ def test_an_overwriting_sink_is_in_the_plan_and_in_what_is_said_of_it(by: str, e
     assert plan.sinks[0].overwrite == expected
     assert hintplan.loads(hintplan.dumps(plan)) == plan
     where = "table 'x'" if expected == "table" else "the partitions of 'x' that it writes to"
-    assert f"OVERWRITES all rows of {where}" in kind_of(plan.sinks[0]).describe(plan.sinks[0], plan)
+    assert f"OVERWRITES all rows of {where}" in plan.sinks[0].describe(plan)
     found = list(overwriting_sinks(plan))
     assert [each.path for each in found] == ["operators.sink_x.overwrite"]
     assert f"all rows of {where} are taken away by each run" in found[0].message

@@ -170,7 +170,7 @@ def test_an_edit_is_stronger_than_a_statement_a_hint_and_config(batch: Plan) -> 
 
 def test_config_caches_what_is_read_more_than_once(batch: Plan) -> None:
     cached, _ = set_value(batch, "config.table.exec.cached-results.enabled", "true")
-    assert [o.id for o in cached.operators if getattr(o, "cached", None)] == ["sort_orders"]
+    assert [o.id for o in cached.operators if o.cached] == ["sort_orders"]
     assert explain(cached).startswith("top · batch · 4 operators, 1 cached")
     level, _ = set_value(cached, "config.table.exec.cached-results.storage-level", "DISK_ONLY")
     assert level.operators[1].cached.storage_level == "DISK_ONLY"  # type: ignore[union-attr]

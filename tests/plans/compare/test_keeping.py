@@ -18,13 +18,13 @@ from hintplan.plans.compare.keeping import keepable, kept_text
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import KINDS, Calc, op_name
+from hintplan.plans.operators import KINDS, Calc, Stateful
 from hintplan.plans.operators.calc import SelectItem
 from tests.operator_kinds import compiled
 
 pytestmark = pytest.mark.usefixtures("worded_for_commands")
 
-STATEFUL = [kind.op for kind in KINDS if kind.keeps_state]
+STATEFUL = [kind.op for kind in KINDS if issubclass(kind, Stateful)]
 
 TABLES = """
 CREATE TABLE o (id BIGINT, k BIGINT, w BIGINT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'o');
@@ -64,7 +64,7 @@ def outcomes(found: Continuation) -> dict[str, str]:
 
 def with_filter_below(plan: Plan, op: str) -> Plan:
     """``plan`` with a filter more below its first operator of the kind ``op``."""
-    above = next(operator for operator in plan.operators if op_name(operator) == op)
+    above = next(operator for operator in plan.operators if operator.op == op)
     below = plan.by_id[above.inputs[0]]
     columns = output_columns(plan)[below.id]
     calc = Calc(
@@ -81,7 +81,7 @@ def with_filter_below(plan: Plan, op: str) -> Plan:
 def test_state_of_every_kind_may_be_kept_above_another_filter(op: str, tmp_path: Path) -> None:
     before = compiled(tmp_path, op)
     after = with_filter_below(before, op)
-    wanted = {operator.id for operator in before.operators if op_name(operator) == op}
+    wanted = {operator.id for operator in before.operators if operator.op == op}
     assert wanted <= keepable(before, after).keys()
 
 

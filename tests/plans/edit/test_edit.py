@@ -12,13 +12,13 @@ from hintplan.plans.edit.edit import remove_value, set_value
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files.rewrite import rewrite
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Join, state_of
+from hintplan.plans.operators import Join
 from hintplan.plans.settings.layers import layers_of, set_by
 from hintplan.plans.settings.state import StateEntry
 
 
 def entry(plan: Plan, operator_id: str, name: str) -> StateEntry:
-    return next(e for e in state_of(plan.operator(operator_id)) if e.name == name)
+    return next(e for e in plan.operator(operator_id).state if e.name == name)
 
 
 def changed_lines(before: bytes, after: bytes) -> list[tuple[str, str]]:
@@ -60,7 +60,7 @@ def test_a_new_config_ttl_moves_what_follows_config_and_keeps_hints_and_edits(pl
     edited, changes = set_value(plan, "config.table.exec.state.ttl", "2 h")
     assert edited.config == {"table.exec.state.ttl": "2 h"}
     # (ttl, origin): an edit over a hint, a hint, and one that follows config.
-    assert [(e.ttl, layers_of(e.settings, "ttl")) for o in edited.operators for e in state_of(o)] == [
+    assert [(e.ttl, layers_of(e.settings, "ttl")) for o in edited.operators for e in o.state] == [
         ("3 d", {"config": "2 h", "hint": "1 d"}),
         ("20 d", {"config": "2 h", "hint": "20 d"}),
         ("2 h", {"config": "2 h"}),

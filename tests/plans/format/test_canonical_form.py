@@ -33,7 +33,6 @@ from hintplan.plans.operators import (
     LookupJoin,
     LookupKey,
     Operator,
-    OperatorKind,
     Scan,
     SelectItem,
     Sink,
@@ -41,9 +40,6 @@ from hintplan.plans.operators import (
     Unnest,
     Values,
 )
-from hintplan.plans.operators.aggregate import AGGREGATE
-from hintplan.plans.operators.lookup_join import LOOKUP_JOIN
-from hintplan.plans.operators.scan import SCAN
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.setting import Setting
@@ -188,7 +184,7 @@ def _group(group: Group) -> st.SearchStrategy[Settings]:
     return st.builds(Settings, specs=st.just(group.settings), values=in_order, origin=_origins([*group.layers], values))
 
 
-def _settings(kind: OperatorKind) -> st.SearchStrategy[Mapping[str, Settings]]:
+def _settings(kind: type[Operator]) -> st.SearchStrategy[Mapping[str, Settings]]:
     always = {group.name: _group(group) for group in kind.groups if group.absent == "never"}
     others = {group.name: _group(group) for group in kind.groups if group.absent != "never"}
     found = st.fixed_dictionaries(always, optional=others)
@@ -216,7 +212,7 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
     output = st.builds(JoinColumn, name=NAMES, type=TYPES, side=st.sampled_from(["left", "right"]), column=NAMES)
     join_types = st.sampled_from(["inner", "left", "right", "full", "semi", "anti"])
     return st.one_of(
-        st.builds(Scan, id=one_id, table=NAMES, columns=_tuples(NAMES, unique=True), settings=_settings(SCAN)),
+        st.builds(Scan, id=one_id, table=NAMES, columns=_tuples(NAMES, unique=True), settings=_settings(Scan)),
         st.builds(Calc, id=one_id, inputs=one, select=_tuples(select, 1), filter=st.none() | TEXTS),
         st.builds(
             Join,
@@ -246,7 +242,7 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
             filter=st.none() | TEXTS,
             condition=st.none() | TEXTS,
             output=_tuples(output, 1),
-            settings=_settings(LOOKUP_JOIN),
+            settings=_settings(LookupJoin),
         ),
         st.builds(
             Aggregate,
@@ -256,7 +252,7 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
             aggregates=_tuples(call),
             state=STATES,
             changelog=KINDS,
-            settings=_settings(AGGREGATE),
+            settings=_settings(Aggregate),
         ),
         st.builds(
             Expand,

@@ -14,7 +14,7 @@ from hintplan.plans.merge.decompose import Parts, put_together, settings_in, tak
 from hintplan.plans.merge.merge import conflict_sides, merge
 from hintplan.plans.merge.three_way import merged_order, merged_units
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Join, LookupJoin, state_of
+from hintplan.plans.operators import Join, LookupJoin
 from hintplan.plans.settings.layers import layers_of
 from tests.plans.format.test_canonical_form import PLANS as ANY_PLAN
 from tests.plans.merge.versions import VERSIONS, compiled, edited
@@ -53,7 +53,7 @@ def test_a_plan_taken_apart_and_put_together_is_the_same_to_the_byte(path: Path)
 @given(ANY_PLAN)
 def test_any_plan_survives_being_taken_apart(plan: Plan) -> None:
     # Two states of one name are refused before anything is merged.
-    assume(all(len({entry.name for entry in state_of(o)}) == len(state_of(o)) for o in plan.operators))
+    assume(all(len({entry.name for entry in o.state}) == len(o.state) for o in plan.operators))
     assert hintplan.dumps(put_together(take_apart(plan))) == hintplan.dumps(plan)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union, state_of
+from hintplan.plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union
 from hintplan.plans.settings.state import StateEntry, ttl_settings
 from hintplan.plans.show.explain import explain, explain_json
 
@@ -152,7 +152,7 @@ def test_the_json_names_columns_and_who_set_each_ttl(plan: Plan) -> None:
         {"name": "c_country", "type": "STRING"},
     ]
     assert [entry["set-by"] for entry in operators["join_o_c"]["state"]] == ["edit", "hint"]
-    assert len(operators["aggregate_t"]["state"]) == len(state_of(plan.operator("aggregate_t")))
+    assert len(operators["aggregate_t"]["state"]) == len(plan.operator("aggregate_t").state)
 
 
 def test_a_plan_with_a_cycle_is_shown_all_the_same(plan: Plan) -> None:

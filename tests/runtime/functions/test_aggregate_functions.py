@@ -20,7 +20,6 @@ from hintplan.plans.compare.diff import diff
 from hintplan.plans.compare.query_record import query_records
 from hintplan.plans.errors import RunError, SqlError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators.aggregate import one_phase_because
 from hintplan.runtime.builders.bound import build_operator, users_aggregates
 from hintplan.runtime.engine.process import joined
 from hintplan.runtime.functions.worker import load_function
@@ -155,9 +154,9 @@ def test_rows_that_go_leave_what_a_model_does(rows: list[tuple[Any, ...]], data:
 def test_it_is_said_why_there_is_one_phase(select: str, because: str | None) -> None:
     plan = plan_of(select, "k STRING, x STRING" if because else "k STRING, x DOUBLE, s BIGINT")
     operator: Any = plan.operator("aggregate_t")
-    assert one_phase_because(operator, insert_only=True, functions=plan.functions) == because
+    assert operator.one_phase_because(insert_only=True, functions=plan.functions) == because
     assert (kernel(plan).presum is None) == (because is not None)
-    changing = one_phase_because(operator, insert_only=False, functions=plan.functions)
+    changing = operator.one_phase_because(insert_only=False, functions=plan.functions)
     assert changing == because or "takes rows of a changing input back" in (changing or "")
 
 

@@ -40,7 +40,7 @@ from tests.runtime.stored import StoredQuery, run_on
 pytestmark = pytest.mark.part(of=4)
 
 HOUR = 3_600_000
-STATEFUL = sorted(kind.op for kind in KINDS if kind.cls in KERNELS)
+STATEFUL = sorted(kind.op for kind in KINDS if kind in KERNELS)
 
 
 def rows(plan: Plan, number: int) -> dict[str, list[tuple[Any, ...]]]:

@@ -8,7 +8,7 @@ from hintplan import compile_sql
 from hintplan.plans.checkpoint.continuation import continuation, record_after
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import KINDS, op_name
+from hintplan.plans.operators import KINDS, Stateful
 from hintplan.runtime.inspect.entries import entries_of, fits
 from hintplan.runtime.inspect.state_owner import owned_states
 from hintplan.runtime.state.manifest import SegmentEntry, StateTable, write_manifest
@@ -36,7 +36,7 @@ def test_each_state_entry_of_each_stateful_operator_has_tables_keys_and_both_ttl
     plan = compile_sql(SCRIPT)
     edited, _ = set_value(plan, "config.table.exec.state.ttl", "2 h")
     found = {
-        op_name(plan.operator(name)): tuple((e.name, [layout.name for layout in e.layouts], e.keys) for e in entries)
+        plan.operator(name).op: tuple((e.name, [layout.name for layout in e.layouts], e.keys) for e in entries)
         for name, entries in entries_of(plan, edited).items()
     }
     assert found == {
@@ -47,7 +47,9 @@ def test_each_state_entry_of_each_stateful_operator_has_tables_keys_and_both_ttl
         "deduplicate": (("deduplicateState", ["rows"], ("g",)),),
         "rank": (("rankState", ["first"], ("g",)),),
     }
-    assert found.keys() == {kind.op for kind in KINDS if kind.keeps_state}, "a stateful operator is missing here"
+    assert found.keys() == {kind.op for kind in KINDS if issubclass(kind, Stateful)}, (
+        "a stateful operator is missing here"
+    )
     ttls = {(entry.ttl, entry.edited) for entries in entries_of(plan, edited).values() for entry in entries}
     assert ttls == {("1 h", "2 h")}
     assert {entry.edited for entries in entries_of(plan, plan).values() for entry in entries} == {None}

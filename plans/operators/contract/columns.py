@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from hintplan.plans.declarations.tables import Column, Table, TableColumn
+from hintplan.plans.declarations.tables import Column, TableColumn
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.names import columns_named
-from hintplan.plans.operators.spec.declared import Columns
-from hintplan.plans.operators.spec.output import JoinColumn
+from hintplan.plans.operators.contract.declared import Columns
 from hintplan.plans.text.names import did_you_mean
 
 RESERVED_PREFIX = "__"
@@ -50,33 +49,6 @@ def check_names(names: Sequence[str], path: str, field: str) -> Iterator[Diagnos
             message = f"column names that start with {RESERVED_PREFIX} are reserved: '{name}'"
             yield Diagnostic(message=message, path=f"{path}.{field}")
         seen.add(name)
-
-
-def check_output(
-    output: Sequence[JoinColumn], left: Columns, right: Columns, what: str, path: str
-) -> Iterator[Diagnostic]:
-    """Yield the problems of output columns from two sides; ``what`` names the right side in messages."""
-    sides = {"left": (types_of(left), "the left input"), "right": (types_of(right), what)}
-    for column in output:
-        here = f"{path}.output.{column.name}"
-        types, owner = sides[column.side]
-        unknown = list(check_known([column.column], types, f"{here}.from", f"column of {owner}"))
-        yield from unknown
-        if not unknown and not same_type(types[column.column], column.type):
-            source = f"{column.side}.{column.column} is {types[column.column]}"
-            yield Diagnostic(message=f"the type is {column.type}, but {source}", path=f"{here}.type")
-    yield from check_names([column.name for column in output], path, "output")
-
-
-def output_columns(output: Sequence[JoinColumn]) -> Columns:
-    """Return the output columns of an operator with two sides, without their origin."""
-    return tuple(Column(name=column.name, type=column.type) for column in output)
-
-
-def unknown_table(name: str, tables: Mapping[str, Table], path: str) -> Diagnostic:
-    """Return the problem of an operator whose table the plan does not declare."""
-    hint = did_you_mean(name, tables, what="tables")
-    return Diagnostic(message=f"there is no table '{name}'", path=f"{path}.table", hint=hint)
 
 
 @lru_cache(maxsize=4096)

@@ -1,8 +1,18 @@
-"""Descriptions of the table that an operator reads or writes."""
+"""The table that an operator uses: its description, and the problem of a table that the plan does not declare."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hintplan.plans.declarations.tables import Table
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.text.names import did_you_mean
+
+
+def unknown_table(name: str, tables: Mapping[str, Table], path: str) -> Diagnostic:
+    """Return the problem of an operator whose table the plan does not declare."""
+    hint = did_you_mean(name, tables, what="tables")
+    return Diagnostic(message=f"there is no table '{name}'", path=f"{path}.table", hint=hint)
 
 
 def shown_connector(table: Table | None) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from hintplan.plans.connectors.table import can_lookup, why_no_lookup
 from hintplan.plans.errors import Diagnostic
-from hintplan.plans.operators.asking.lookup_settings import Lookup, resolved
-from hintplan.plans.operators.spec.declared import Declared
+from hintplan.plans.operators.contract.declared import Declared
+from hintplan.plans.operators.requests.lookup_settings import Lookup, resolved
 from hintplan.plans.settings.lookup import CACHE
 from hintplan.plans.settings.lookup_cache import cache_problems
 from hintplan.plans.settings.lookup_layers import Contradiction
@@ -15,7 +15,7 @@ from hintplan.plans.settings.origins import origins_apart
 from hintplan.plans.settings.setting import shown
 
 
-def check(operator: Lookup, plan: Declared, insert_only: bool | None) -> Iterator[Diagnostic]:
+def check_settings(operator: Lookup, plan: Declared, insert_only: bool | None) -> Iterator[Diagnostic]:
     """Yield every problem with the settings of a lookup join.
 
     The settings cannot be checked while the plan has invalid edges or tables, so ``insert_only`` None yields nothing.
@@ -23,7 +23,7 @@ def check(operator: Lookup, plan: Declared, insert_only: bool | None) -> Iterato
     if insert_only is None:
         return
     yield from _check_facts(operator)
-    problems = list(_check_settings(operator, plan, insert_only=insert_only))
+    problems = list(_check_modes(operator, plan, insert_only=insert_only))
     yield from problems or _check_origins(operator, plan, insert_only=insert_only)
 
 
@@ -34,7 +34,7 @@ def _check_facts(operator: Lookup) -> Iterator[Diagnostic]:
         yield Diagnostic(message=message, path=f"{path}.pre-filter", hint="filter the rows in a calc above it")
 
 
-def _check_settings(operator: Lookup, plan: Declared, *, insert_only: bool) -> Iterator[Diagnostic]:
+def _check_modes(operator: Lookup, plan: Declared, *, insert_only: bool) -> Iterator[Diagnostic]:
     path, modes = f"operators.{operator.id}", can_lookup(plan.tables[operator.table])
     connector = plan.tables[operator.table].options.get("connector", "")
     if not modes:

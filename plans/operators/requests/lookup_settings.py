@@ -6,20 +6,21 @@ defaults, and removes the others. A lookup with a FULL cache never waits. Rows i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from hintplan.plans.connectors.table import can_lookup
 from hintplan.plans.errors import PlanError
-from hintplan.plans.operators.asking.kind import Groups
-from hintplan.plans.operators.spec.declared import Declared
+from hintplan.plans.operators.contract.declared import Declared
 from hintplan.plans.settings.layers import EDIT, Settings, edits_of, ordered
 from hintplan.plans.settings.lookup import CACHE, GROUPS, LOOKUP_GROUPS, SETTINGS
 from hintplan.plans.settings.lookup_cache import applicable, belongs
 from hintplan.plans.settings.lookup_layers import Resolved, async_refusal, layered_cache, resolve
 from hintplan.plans.settings.setting import Layers, Value
 from hintplan.plans.settings.views import AsyncSettings, RetrySettings
+
+Groups = Mapping[str, Settings]
 
 
 class LookupKeyed(Protocol):
