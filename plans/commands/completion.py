@@ -33,7 +33,7 @@ from hintplan.plans.commands.completion_paths import (
     stepwise,
 )
 from hintplan.plans.commands.root import COMMANDS, root
-from hintplan.plans.text.terminal import show
+from hintplan.plans.text.terminal import print_data
 
 VARIABLE = "_HINTPLAN_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
@@ -94,7 +94,7 @@ def completion_command(shell: str) -> None:
     fish:  hintplan completion fish > ~/.config/fish/completions/hintplan.fish
     """
     classes: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
-    show(classes[shell](root, {}, "hintplan", VARIABLE).source().rstrip("\n"))
+    print_data(classes[shell](root, {}, "hintplan", VARIABLE).source().rstrip("\n"))
 
 
 def register() -> None:

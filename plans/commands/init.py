@@ -20,7 +20,7 @@ import click
 from hintplan.plans.errors import HintplanError, PlanError
 from hintplan.plans.files.codec import write_plan_bytes
 from hintplan.plans.format.editor_schema import editor_schema_text
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 
 SCHEMA_FILE = "hintplan.schema.json"
 URL = f"./.vscode/{SCHEMA_FILE}"
@@ -116,8 +116,8 @@ def _plans_in(folder: Path) -> list[str]:
 
 def _write(path: Path, data: bytes) -> None:
     if path.exists() and path.read_bytes() == data:
-        say(f"{path}: as it should be")
+        print_message(f"{path}: as it should be")
         return
     verb = "changed" if path.exists() else "written"
     write_plan_bytes(data, path)
-    say(f"{path}: {verb}")
+    print_message(f"{path}: {verb}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hintplan.plans.text.terminal import show
+from hintplan.plans.text.terminal import print_data
 
 
 @click.command("schema")
@@ -12,4 +12,4 @@ def schema_command() -> None:
     """Print the JSON Schema of plans, for editors and other tools."""
     from hintplan.plans.format.editor_schema import editor_schema_text
 
-    show(editor_schema_text().rstrip("\n"))
+    print_data(editor_schema_text().rstrip("\n"))

@@ -3,7 +3,7 @@
     lookup_rates.async.capacity     lookup_rates.retry.max-attempts     lookup_rates.cache.lookup.partial-cache.max-rows
     lookup_rates.retry='3 x 10 s'   correlate_locate.retry=off          correlate_locate.async.buffer-capacity
 
-An edit keeps the origin. After an edit of config or table options, :func:`resettled` updates the settings that follow
+An edit keeps the origin. After an edit of config or table options, :func:`with_resolved_settings` updates the settings that follow
 them. The kind of the operator defines further consequences of an edit.
 
 >>> from hintplan.plans.settings.lookup import SETTINGS
@@ -70,7 +70,7 @@ def set_setting(plan: Plan, path: str, operator: Operator, asks: AskingKind, res
     return plan.replaced(edited)
 
 
-def resettled(plan: Plan) -> Plan:
+def with_resolved_settings(plan: Plan) -> Plan:
     """Resolve the settings of every operator again from their layers; edits stay edits.
 
     Settings that depend on a wrong edge, table or function stay unchanged, because the edit may be part of a repair.

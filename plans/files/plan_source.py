@@ -18,8 +18,8 @@ from hintplan.plans.files import git
 from hintplan.plans.files.codec import is_script, loads, plan_bytes
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.findings import Finding
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.findings import CompilerFinding
+from hintplan.plans.text.terminal import print_message
 from hintplan.plans.text.text_file import script_text
 
 
@@ -66,7 +66,7 @@ class CompiledScript(Protocol):
         """The outcome of each key of each hint."""
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[CompilerFinding]:
         """The warnings and notes for the user."""
 
     @property
@@ -114,7 +114,7 @@ def read_source(
         texts = init_texts(at_revision(init, name))
         compiled = compile_text(text, file or shown, config or {}, allow_modules, texts)
         for finding in compiled.findings:
-            say(f"{finding.severity}: {finding.diagnostic}")
+            print_message(f"{finding.severity}: {finding.diagnostic}")
         return PlanSource(
             name=name, file=file, data=text.encode(), plan=compiled.plan, places=compiled.positions, init=texts
         )

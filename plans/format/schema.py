@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationErrorKind, ValidatorMap, validator_map_for
 
-from hintplan.plans.format.finding import Finding
+from hintplan.plans.format.finding import SchemaFinding
 from hintplan.plans.format.schema_findings import ORDER, Schema, unknown_key, worded
 from hintplan.plans.format.schema_formats import FORMATS
 from hintplan.plans.text.jsontext import Path
@@ -66,7 +66,7 @@ def schema_text() -> str:
     return data.decode()
 
 
-def check(document: object) -> list[Finding]:
+def check(document: object) -> list[SchemaFinding]:
     """Return up to ``ENOUGH`` findings in the order of the document, or none if it is well formed."""
     if _validator().is_valid(document):
         return []
@@ -123,7 +123,7 @@ def _own(pointer: str) -> Draft202012Validator:
     return Draft202012Validator(own, **_OPTIONS)
 
 
-def _findings(value: object, path: Path, pointer: str) -> Iterator[Finding]:
+def _findings(value: object, path: Path, pointer: str) -> Iterator[SchemaFinding]:
     """Yield the problems of ``value`` by the schema at ``pointer``: first its own, then its children's."""
     pointer = _chosen(value, pointer)
     schema = _schema(pointer)

@@ -20,7 +20,7 @@ from typing import Any
 from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.effects import Effect
 from hintplan.plans.settings.layers import EDIT, SETTING_LAYERS, Settings, layers_of, set_by
-from hintplan.plans.settings.setting import Setting, Value, shown, spoken
+from hintplan.plans.settings.setting import Setting, Value, readable_value, value_text
 
 COMPILED = "compiled"
 ALL_LAYERS = (*SETTING_LAYERS, COMPILED)
@@ -111,7 +111,7 @@ class PlanSetting:
 
     def spoken(self, value: Value) -> str:
         """Return a value of this setting as text for people."""
-        return shown(value) if self.setting is None else spoken(self.setting, value)
+        return value_text(value) if self.setting is None else readable_value(self.setting, value)
 
 
 def setting_of(operator: str, group: str, name: str, settings: Settings) -> PlanSetting:

@@ -18,8 +18,8 @@ from hintplan.plans.operators.spec.output import JoinOutput
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.calls import CALL_GROUPS, RETRY_STRATEGY
 from hintplan.plans.settings.layers import Settings
-from hintplan.plans.settings.text import labelled, marked
-from hintplan.plans.settings.views import CallRetry, CallSettings, call_retry, viewed
+from hintplan.plans.settings.text import setting_text, with_layers_text
+from hintplan.plans.settings.views import CallRetry, CallSettings, call_retry, settings_view
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -59,7 +59,7 @@ class Correlate(WithSettings):
     def async_(self) -> CallSettings | None:
         """The settings for waiting calls; None if the function is synchronous."""
         waits = self.settings.get("async")
-        return None if waits is None else viewed(CallSettings, waits.values)
+        return None if waits is None else settings_view(CallSettings, waits.values)
 
     @property
     def retry(self) -> CallRetry | None:
@@ -111,18 +111,18 @@ def _describe(call: Correlate, plan: Declared) -> str:
 def _settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
     in_group = settings[group]
     if group != "retry":
-        yield from (labelled(in_group, name) for name in in_group.values)
+        yield from (setting_text(in_group, name) for name in in_group.values)
         return
     retry = call_retry(in_group.values)
     if retry.never:
-        yield marked(in_group, RETRY_STRATEGY, "off")
+        yield with_layers_text(in_group, RETRY_STRATEGY, "off")
         yield "a call that fails fails the job"
         return
     # Show the strategy only if a layer other than the default chose it.
-    strategy = marked(in_group, RETRY_STRATEGY, "fixed_delay")
+    strategy = with_layers_text(in_group, RETRY_STRATEGY, "fixed_delay")
     yield from [strategy] if strategy != "fixed_delay" else []
-    yield from (labelled(in_group, name) for name in in_group.values if name != RETRY_STRATEGY)
-    waits = viewed(CallSettings, settings["async"].values) if "async" in settings else None
+    yield from (setting_text(in_group, name) for name in in_group.values if name != RETRY_STRATEGY)
+    waits = settings_view(CallSettings, settings["async"].values) if "async" in settings else None
     yield delay_of(retry, timeout=waits.timeout if waits is not None else "0 ms")
 
 

@@ -14,10 +14,10 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(texts: Sequence[str]) -> str:
+def joined_with_and(texts: Sequence[str]) -> str:
     """Return ``texts`` with commas, and "and" before the last.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
+    >>> joined_with_and(["a"]), joined_with_and(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     *others, last = texts

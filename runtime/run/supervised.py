@@ -11,7 +11,7 @@ from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.amounts import human_duration
 from hintplan.plans.text.notice import notice
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
 from hintplan.runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
 from hintplan.runtime.run.report import Report, open_report
@@ -151,9 +151,9 @@ def _run_once(
         execution = start(Waiting(tell=waits, sleep=stop.sleep))
     if not totals.started:
         if execution.temporary:
-            say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
+            print_message("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
         for note in execution.notes:
-            say(note)
+            print_message(note)
     totals.started = True
     streams = plan.mode != "batch"
     health.lease = execution.lease if streams else lambda: None
@@ -183,7 +183,7 @@ def _run_once(
         if clock is not None:
             behind = clock.behind()
             if behind and not health.clock_behind:
-                say(_CLOCK.format(human_duration(int(behind * 1000))))
+                print_message(_CLOCK.format(human_duration(int(behind * 1000))))
             health.clock_behind = behind
         health.planned = health.planned or not streams or execution.has_planned
         health.seen()
@@ -212,7 +212,7 @@ def follow(execution: Any, stop: Stop, tell: Callable[[], None]) -> str:
             return "finished"
         if stop.received > 1 or stop.is_overdue:
             if stop.received == 1:
-                say("the batch has not ended in time and is stopped; it runs again at the next start")
+                print_message("the batch has not ended in time and is stopped; it runs again at the next start")
             execution.stop()
             return "stopped"
         if stop.received and execution.stop_between_batches():

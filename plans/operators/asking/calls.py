@@ -18,7 +18,7 @@ from hintplan.plans.operators.spec.declared import Declared
 from hintplan.plans.settings.calls import CALL_GROUPS, NO_RETRY, RETRY_STRATEGY, call_groups, is_async, resolved_call
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings, edits_of, ordered
-from hintplan.plans.settings.origins import origins_apart
+from hintplan.plans.settings.origins import check_origins
 from hintplan.plans.settings.setting import Value
 from hintplan.plans.settings.views import CallRetry, CallSettings
 
@@ -138,7 +138,7 @@ def _check(operator: _Call, plan: Declared, insert_only: bool | None) -> Iterato
         elif not waits and group in groups:
             message = f"'{operator.function}' is synchronous: its calls neither wait nor retry"
             yield Diagnostic(message=message, path=f"{path}.{group}", hint="write null")
-    yield from origins_apart(operator.id, groups, resolved_call(function.kind, plan.config), "the table")
+    yield from check_origins(operator.id, groups, resolved_call(function.kind, plan.config), "the table")
 
 
 def _with_values(settings: Settings, values: dict[str, Value]) -> Settings:

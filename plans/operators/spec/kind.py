@@ -19,9 +19,9 @@ from hintplan.plans.operators.spec.state import StateKind
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
-from hintplan.plans.settings.setting import shown
-from hintplan.plans.settings.text import labelled, marked
-from hintplan.plans.settings.views import CachedSettings, viewed
+from hintplan.plans.settings.setting import value_text
+from hintplan.plans.settings.text import setting_text, with_layers_text
+from hintplan.plans.settings.views import CachedSettings, settings_view
 
 TableUse = Literal["reads", "looks up", "writes"]
 CheckPlace = Callable[
@@ -42,7 +42,7 @@ class WithSettings:
     def cached(self) -> CachedSettings | None:
         """The settings that decide whether and where its output is cached; None if no layer sets any."""
         in_group = self.settings.get(CACHED.name)
-        return None if in_group is None else viewed(CachedSettings, in_group.values)
+        return None if in_group is None else settings_view(CachedSettings, in_group.values)
 
 
 def of_input(operator: object, inputs: Sequence[Columns], plan: Declared) -> Columns:
@@ -90,9 +90,9 @@ def _no_key(operator: object, keys: tuple[str, ...]) -> tuple[str, ...] | None:
 def _one_by_one(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
     in_group = settings[group]
     if len(in_group.specs) == 1:
-        yield from (marked(in_group, name, shown(value)) for name, value in in_group.values.items())
+        yield from (with_layers_text(in_group, name, value_text(value)) for name, value in in_group.values.items())
     else:
-        yield from (labelled(in_group, name) for name in in_group.values)
+        yield from (setting_text(in_group, name) for name in in_group.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
