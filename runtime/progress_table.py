@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from html import escape
 
 from hintplan.plans.text.aligned import aligned_rows
-from hintplan.plans.text.amounts import human_bytes, human_duration
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.counts import human_bytes, human_duration
+from hintplan.plans.text.escapes import clean
 from hintplan.runtime.progress import BatchProgress, JobProgress
 
 

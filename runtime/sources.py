@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hintplan.plans.text.amounts import human_bytes
+from hintplan.plans.text.counts import human_bytes
 
 _FILES = "numFilesOutstanding"
 _BYTES = "numBytesOutstanding"

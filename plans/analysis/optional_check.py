@@ -13,7 +13,7 @@ from hintplan.plans.model.optional_groups import config_layer, optional_groups, 
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
 from hintplan.plans.settings.group import Group
-from hintplan.plans.settings.origins import origin_mismatch_text, update_origins_hint
+from hintplan.plans.settings.origin_checks import origin_mismatch_text, update_origins_hint
 from hintplan.plans.settings.setting import Value
 
 

@@ -8,7 +8,7 @@ from hintplan.plans.declarations.durations import DurationError, format_duration
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import OperatorKind, kind_of, state_of
-from hintplan.plans.settings.origins import update_origins_hint
+from hintplan.plans.settings.origin_checks import update_origins_hint
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from hintplan.plans.text.names import did_you_mean
 

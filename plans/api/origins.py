@@ -20,8 +20,8 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.settings.setting import value_text
 from hintplan.plans.text.aligned import aligned_rows
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.printed import Printed
-from hintplan.plans.text.unprintable import clean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -28,9 +28,8 @@ from hintplan.plans.model.config import PARALLELISM, TIME_ZONE
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.text.aligned import unpainted
-from hintplan.plans.text.amounts import human_bytes
-from hintplan.plans.text.counts import count
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.counts import count, human_bytes
+from hintplan.plans.text.escapes import clean
 
 Verdict = Literal["new", "goes on", "drops", "refused"]
 Part = Literal["good", "bad", "note"]

@@ -15,9 +15,9 @@ from hintplan.plans.review.annotations import Remark
 from hintplan.plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
 from hintplan.plans.settings.effects import LEVELS, MEANING
 from hintplan.plans.text.counts import count
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.markdown import code
 from hintplan.plans.text.terminal import one_line
-from hintplan.plans.text.unprintable import clean
 
 MARKER = "<!-- hintplan ci -->"
 """The first line of a comment, by which a script finds the comment to replace."""

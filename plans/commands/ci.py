@@ -16,8 +16,7 @@ from hintplan.plans.errors import Diagnostic, HintplanError, PlanError
 from hintplan.plans.files import git
 from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
 from hintplan.plans.files.named_script import init_of, named_script
-from hintplan.plans.files.plan_like import is_plan_like
-from hintplan.plans.files.plan_source import CompiledScript, compile_text, init_texts
+from hintplan.plans.files.plan_source import CompiledScript, compile_text, init_texts, is_plan_like
 from hintplan.plans.lint.run import lint_files
 from hintplan.plans.review.annotations import Remark
 from hintplan.plans.text.jsontext import MAX_BYTES

@@ -22,8 +22,8 @@ from hintplan.plans.compare.report import of_level
 from hintplan.plans.files.codec import is_script
 from hintplan.plans.files.plan_source import PlanSource, read_source
 from hintplan.plans.settings.effects import LEVELS, Level
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import print_data, wants_colour
-from hintplan.plans.text.unprintable import clean
 
 _WITH_SQL = ("text", "markdown", "json")
 _SAME_SQL = "the scripts are the same"

@@ -1,4 +1,4 @@
-"""``hintplan validate``: check plans without running them."""
+"""``hintplan validate`` checks plans without running them; ``hintplan schema`` prints their JSON Schema."""
 
 from __future__ import annotations
 
@@ -55,3 +55,11 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
 
 def _diagnostic_json(problem: Diagnostic) -> dict[str, Any]:
     return {name: getattr(problem, name) for name in ("file", "line", "column", "path", "message", "hint")}
+
+
+@click.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of plans, for editors and other tools."""
+    from hintplan.plans.format.editor_schema import editor_schema_text
+
+    print_data(editor_schema_text().rstrip("\n"))

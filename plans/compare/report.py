@@ -20,7 +20,7 @@ from hintplan.plans.settings.effects import LEVELS, MEANING, Level, worst
 from hintplan.plans.settings.state import readable_ttl
 from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.counts import first_of
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 Detail = Literal["concise", "normal", "full"]
 Part = Literal["+", "-", "~", "-/+", "incompatible", "note"]

@@ -7,6 +7,7 @@ The planner is imported only for scripts, so that other sources do not wait for 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -164,3 +165,23 @@ def read_bytes(name: str) -> tuple[bytes, str | None, str]:
         return git.read(path, shown=name), os.path.normpath(path.path), name
     data, shown = plan_bytes(name)
     return data, None if name == "-" else name, shown
+
+
+_KEYS = ("format", "mode", "config")
+"""Keys of every plan; no other JSON, not even the schema of plans, has all of them at its top level."""
+
+
+def is_plan_like(data: bytes) -> bool:
+    """Return True for a JSON object with the keys of a plan, and for invalid JSON that contains these keys.
+
+    A review must not ignore a plan because of an unexpected layout or encoding.
+
+    >>> is_plan_like(b'{"format": "1.0", "mode": "streaming", "config": {}}'), is_plan_like(b'{"name": "a package"}')
+    (True, False)
+    """
+    text = data.decode(json.detect_encoding(data), errors="replace").removeprefix("\ufeff")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return all(f'"{key}"' in text for key in _KEYS)
+    return isinstance(value, dict) and value.keys() >= set(_KEYS)

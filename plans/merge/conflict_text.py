@@ -34,7 +34,7 @@ def with_conflict_markers(
 
 
 def sides_of(text: str) -> tuple[str, str] | None:
-    """Return the two texts that :func:`with_conflict_markers` has combined, without their base; None if there are no markers."""
+    """Return the two texts of :func:`with_conflict_markers`, without their base; None if there are no markers."""
     ours: list[str] = []
     theirs: list[str] = []
     into = [ours, theirs]

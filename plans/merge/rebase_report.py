@@ -14,7 +14,7 @@ from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.merge.merge_text import CarriedEdit
 from hintplan.plans.merge.rebase import Orphan, RebasedPlan
 from hintplan.plans.text.counts import count
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 
 def rebase_text(rebased: RebasedPlan) -> str:

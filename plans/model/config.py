@@ -22,8 +22,8 @@ from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from hintplan.plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
 from hintplan.plans.settings.group import Group
-from hintplan.plans.settings.restarting import RESTARTING
-from hintplan.plans.settings.restarting import SYNONYMS as _STRATEGY
+from hintplan.plans.settings.restart_strategy import RESTART_SETTINGS
+from hintplan.plans.settings.restart_strategy import SYNONYMS as _STRATEGY
 from hintplan.plans.settings.setting import Kind, Setting, SettingFacts, parse_value, value_text
 from hintplan.plans.settings.state import STATE_TTL, TTL
 from hintplan.plans.text.names import did_you_mean
@@ -251,7 +251,7 @@ _OF_OPERATORS = (
     *((group, CORRELATE, f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
 )
 _OF_RESTARTS = tuple(
-    ConfigKey(**{field.name: getattr(setting, field.name) for field in fields(Setting)}) for setting in RESTARTING
+    ConfigKey(**{field.name: getattr(setting, field.name) for field in fields(Setting)}) for setting in RESTART_SETTINGS
 )
 KEYS: Mapping[str, ConfigKey] = {
     key.name: key for key in (*_OF_JOB, *_OF_RESTARTS, *(key for owner in _OF_OPERATORS for key in group_keys(*owner)))

@@ -14,7 +14,7 @@ from hintplan.plans.compare.report import Detail, change_values, changes_summary
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.picture import changed_part
 from hintplan.plans.show.svg import standalone
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 _MAX_BOXES = 300
 

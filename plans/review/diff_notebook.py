@@ -16,7 +16,7 @@ from hintplan.plans.compare.report import change_values, changes_summary, shown_
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.review.diff_html import drawing_of
 from hintplan.plans.show.notebook import MOST, embedded
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 _HEAD = "<tr><th></th><th>what</th><th>change</th><th>note</th><th>effect on a running job</th></tr>"
 

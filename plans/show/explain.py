@@ -29,8 +29,8 @@ from hintplan.plans.settings.state import readable_ttl
 from hintplan.plans.settings.text import layers_text, settings_json
 from hintplan.plans.text.aligned import aligned_rows, unpainted
 from hintplan.plans.text.counts import count, shortened
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import one_line
-from hintplan.plans.text.unprintable import clean
 
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16

@@ -33,8 +33,8 @@ from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator, functions_of, state_of
 from hintplan.plans.settings.setting import value_text
 from hintplan.plans.show.picture import Picture, changed_operators, under_new_ids
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import one_line
-from hintplan.plans.text.unprintable import clean
 
 Json = dict[str, Any]
 T = TypeVar("T")

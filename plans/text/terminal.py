@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import click
 
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.redaction import SHORTEST, redact
-from hintplan.plans.text.unprintable import clean
 
 _HIDDEN: dict[str, str] = {}
 """The values of environment variables that are not printed, by name."""

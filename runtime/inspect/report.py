@@ -15,9 +15,8 @@ from hintplan.plans.checkpoint.continuation import KEEP
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.settings.state import readable_ttl
 from hintplan.plans.text.aligned import aligned_rows, unpainted
-from hintplan.plans.text.amounts import human_bytes
-from hintplan.plans.text.counts import count
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.counts import count, human_bytes
+from hintplan.plans.text.escapes import clean
 from hintplan.runtime.inspect.contents import (
     Amount,
     CheckpointState,

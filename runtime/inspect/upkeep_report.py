@@ -6,9 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from hintplan.plans.text.aligned import aligned_rows
-from hintplan.plans.text.amounts import human_bytes
-from hintplan.plans.text.counts import count
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.counts import count, human_bytes
+from hintplan.plans.text.escapes import clean
 from hintplan.runtime.inspect.compact import CompactedState, Compaction
 from hintplan.runtime.inspect.rows import instant, utc
 from hintplan.runtime.inspect.snapshot import Snapshot

@@ -43,7 +43,7 @@ from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.extras import require
 from hintplan.plans.files.codec import fingerprint
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.restarting import TYPE
+from hintplan.plans.settings.restart_strategy import TYPE
 from hintplan.plans.text.notice import ERASED, notice
 from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.lease import Waited, Waiting, lease_seconds

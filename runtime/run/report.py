@@ -13,9 +13,9 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol, TextIO
 
-from hintplan.plans.text.amounts import human_bytes, human_duration
+from hintplan.plans.text.counts import human_bytes, human_duration
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import print_message
-from hintplan.plans.text.unprintable import clean
 from hintplan.runtime.checkpoint.lease import Waited
 from hintplan.runtime.lookup.metrics import GAUGES
 from hintplan.runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress

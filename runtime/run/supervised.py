@@ -9,7 +9,7 @@ from typing import Any
 
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.amounts import human_duration
+from hintplan.plans.text.counts import human_duration
 from hintplan.plans.text.notice import notice
 from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
@@ -20,7 +20,7 @@ from hintplan.runtime.running import Restart, RunningBatch
 from hintplan.runtime.spark.explanation import failed
 from hintplan.runtime.spark.failure import is_transient
 from hintplan.runtime.supervision.clock import Clock
-from hintplan.runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
+from hintplan.runtime.supervision.health import RESTART_SETTINGS, RUNNING, STARTING, STOPPING, WAITING, Health
 from hintplan.runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
 from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy
 from hintplan.runtime.supervision.stop import Stop, Stopped
@@ -124,7 +124,7 @@ def _run(plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, 
                 raise
             reported = error if isinstance(error, HintplanError) else failed("Spark failed", error)
         health.restarts += 1
-        health.enter(RESTARTING)
+        health.enter(RESTART_SETTINGS)
         report.restart(
             Restart(
                 attempt=restarts.attempt,

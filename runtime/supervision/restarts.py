@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hintplan.plans.declarations.durations import parse_duration
-from hintplan.plans.settings.restarting import EXPONENTIAL, FIXED, RATE, restart_strategy
+from hintplan.plans.settings.restart_strategy import EXPONENTIAL, FIXED, RATE, restart_strategy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

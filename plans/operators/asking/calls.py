@@ -18,7 +18,7 @@ from hintplan.plans.operators.spec.declared import Declared
 from hintplan.plans.settings.calls import CALL_GROUPS, NO_RETRY, RETRY_STRATEGY, call_groups, is_async, resolved_call
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings, edits_of, ordered
-from hintplan.plans.settings.origins import check_origins
+from hintplan.plans.settings.origin_checks import check_origins
 from hintplan.plans.settings.setting import Value
 from hintplan.plans.settings.views import CallRetry, CallSettings
 

@@ -11,7 +11,7 @@ from hintplan.plans.operators.spec.declared import Declared
 from hintplan.plans.settings.lookup import CACHE
 from hintplan.plans.settings.lookup_cache import cache_problems
 from hintplan.plans.settings.lookup_layers import Contradiction
-from hintplan.plans.settings.origins import check_origins
+from hintplan.plans.settings.origin_checks import check_origins
 from hintplan.plans.settings.setting import value_text
 
 

@@ -73,7 +73,7 @@ def _any_time(text: str) -> str:
     return format_duration(parse_duration(text))
 
 
-RESTARTING: tuple[Setting, ...] = (
+RESTART_SETTINGS: tuple[Setting, ...] = (
     Setting(
         name=TYPE,
         config=TYPE,
@@ -111,5 +111,5 @@ def restart_strategy(config: Mapping[str, str]) -> tuple[str, Mapping[str, str]]
     """Return the strategy in a plan's ``config``, and its values by the last part of their keys, including defaults."""
     strategy = config.get(TYPE, "none")
     start = f"restart-strategy.{strategy}."
-    own = (setting for setting in RESTARTING if setting.name.startswith(start))
+    own = (setting for setting in RESTART_SETTINGS if setting.name.startswith(start))
     return strategy, {key.name.removeprefix(start): config.get(key.name, str(key.default)) for key in own}
