@@ -18,7 +18,7 @@ from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import loads
-from hintplan.plans.files.fmt import first_difference, formatted
+from hintplan.plans.files.fmt import canonical_text, first_difference
 from hintplan.plans.files.plan_source import CompiledScript, PlanSource
 from hintplan.plans.frozen import frozen
 from hintplan.plans.lint.registry import RULES as LINT_RULES
@@ -107,8 +107,8 @@ def check_plan(
     if large:
         remarks += [remark_of_diagnostic(problem, "validate") for problem in large]
         marks["validate"] = "failed"
-    if formatted(data, file=file) != data:
-        line, wanted = first_difference(data, formatted(data, file=file))
+    if canonical_text(data, file=file) != data:
+        line, wanted = first_difference(data, canonical_text(data, file=file))
         text = without_json_literals(wanted).strip()
         message = f"not in the canonical layout, which reads {shortened(text, _LINE)} here" if text else _LAYOUT
         problem = Diagnostic(message=message, hint=f"hintplan fmt {file}", file=file, line=line)

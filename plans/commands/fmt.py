@@ -8,7 +8,7 @@ import click
 
 from hintplan.plans.errors import Diagnostic, PlanError, on_one_line
 from hintplan.plans.files.codec import loads, plan_bytes, put_plan_bytes, write_plan_bytes
-from hintplan.plans.files.fmt import formatted
+from hintplan.plans.files.fmt import canonical_text
 from hintplan.plans.files.plan_source import read_bytes
 from hintplan.plans.merge.conflict_text import sides_of, with_conflict_markers
 from hintplan.plans.merge.flat import flat_lines
@@ -30,7 +30,7 @@ def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
     for path in paths:
         try:
             data, file = plan_bytes(path)
-            result = formatted(data, file=file)
+            result = canonical_text(data, file=file)
         except PlanError as error:
             problems += error.diagnostics
             continue

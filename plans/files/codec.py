@@ -25,7 +25,7 @@ from hintplan.plans.format.finding import SchemaFinding, described_json
 from hintplan.plans.format.paths import find, path_text
 from hintplan.plans.format.printer import print_document
 from hintplan.plans.format.schema import ENOUGH
-from hintplan.plans.format.schema import check as check_schema
+from hintplan.plans.format.schema import schema_findings as check_schema
 from hintplan.plans.model.plan import FORMAT, Plan
 from hintplan.plans.operators import KINDS
 from hintplan.plans.settings.cached import CACHED

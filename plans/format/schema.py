@@ -4,7 +4,7 @@ jsonschema-rs decides which keywords an invalid value violates. :mod:`hintplan.p
 messages. This module descends only into invalid values, in the order of the document, so that a reader sees the first
 problems first. A hostile file with a million problems costs no more than a file with a hundred.
 
->>> [finding.message for finding in check({"format": "1.0"})][:2]
+>>> [finding.message for finding in schema_findings({"format": "1.0"})][:2]
 ["missing key 'name'", "missing key 'mode'"]
 """
 
@@ -66,7 +66,7 @@ def schema_text() -> str:
     return data.decode()
 
 
-def check(document: object) -> list[SchemaFinding]:
+def schema_findings(document: object) -> list[SchemaFinding]:
     """Return up to ``ENOUGH`` findings in the order of the document, or none if it is well formed."""
     if _validator().is_valid(document):
         return []

@@ -68,7 +68,7 @@ class Parts:
     orders: Mapping[Key, tuple[str, ...]]
 
 
-def settings_in(units: Mapping[Key, Any]) -> dict[Key, PlanSetting]:
+def settings_by_key(units: Mapping[Key, Any]) -> dict[Key, PlanSetting]:
     """Return all settings by key, including the settings in groups."""
     settings: dict[Key, PlanSetting] = {}
     for key, unit in units.items():

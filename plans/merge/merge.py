@@ -19,7 +19,7 @@ from hintplan.plans.edit.edit import with_current_layers
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.frozen import frozen
-from hintplan.plans.merge.decompose import Key, Parts, compose, decompose, settings_in
+from hintplan.plans.merge.decompose import Key, Parts, compose, decompose, settings_by_key
 from hintplan.plans.merge.merge_text import CarriedEdit, layer_value_text, path_of, top_layer_text, unit_text
 from hintplan.plans.merge.three_way import Conflict, Side, merged_order, merged_units, resolve_conflicts, same_layers
 from hintplan.plans.model.graph import dependency_order
@@ -118,8 +118,8 @@ def _in_dependency_order(order: tuple[str, ...], units: Mapping[Key, Any]) -> tu
 
 def _lost(units: Mapping[Key, Any], plan: Plan) -> Iterator[Diagnostic]:
     """Yield edits that have no effect with the settings of the other side, such as the size of a removed cache."""
-    settings = settings_in(decompose(plan).units)
-    for key, setting in settings_in(units).items():
+    settings = settings_by_key(decompose(plan).units)
+    for key, setting in settings_by_key(units).items():
         if setting.edited and setting.edit is not ABSENT:
             merged = settings.get(key)
             if merged is None or merged.value != setting.edit:
@@ -128,8 +128,8 @@ def _lost(units: Mapping[Key, Any], plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _underneath(units: Mapping[Key, Any], ours: Parts, theirs: Parts) -> Iterator[CarriedEdit]:
-    sides = [settings_in(side.units) for side in (ours, theirs)]
-    for key, setting in settings_in(units).items():
+    sides = [settings_by_key(side.units) for side in (ours, theirs)]
+    for key, setting in settings_by_key(units).items():
         edited = [side[key] for side in sides if key in side and side[key].edited]
         # Both sides may have the edit; report it if its layers changed on either side.
         for was in edited:

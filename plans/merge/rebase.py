@@ -23,7 +23,7 @@ from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.frozen import frozen
-from hintplan.plans.merge.decompose import GroupPart, Key, Parts, compose, decompose, settings_in
+from hintplan.plans.merge.decompose import GroupPart, Key, Parts, compose, decompose, settings_by_key
 from hintplan.plans.merge.merge_text import (
     REFUSED,
     CarriedEdit,
@@ -254,7 +254,7 @@ def _carried(key: Key, setting: PlanSetting) -> CarriedEdit:
 def _find_lost(account: _Account, plan: Plan) -> None:
     """Move edits that have no effect with the new settings to ``gone``, such as the size of a removed cache."""
     values = {
-        path_of(key): layer_value_text(setting.value) for key, setting in settings_in(decompose(plan).units).items()
+        path_of(key): layer_value_text(setting.value) for key, setting in settings_by_key(decompose(plan).units).items()
     }
     for edits in (account.kept, account.underneath):
         for edit in [*edits]:

@@ -58,7 +58,7 @@ LayerValue = Value | Digest | Marker | None
 
 @frozen
 class PlanSetting:
-    """One setting; ``layers`` has the values of the layers that set it, weakest first, and ``edit`` that of an edit.
+    """One setting, with the value of each layer that sets it, weakest first, and the value of an edit.
 
     ``edit`` is ABSENT if an edit has removed the setting; only merges see such settings. ``operator`` is None for a
     setting outside the operators. ``effect`` is the effect of a change on a running job. ``setting`` defines the valid

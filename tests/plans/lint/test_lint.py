@@ -280,7 +280,7 @@ def test_wrong_usage_is_told(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
     # Ten thousand operators take seconds each; these are enough to notice what is not linear.
-    from hintplan.plans.files.fmt import formatted
+    from hintplan.plans.files.fmt import canonical_text
     from hintplan.plans.merge.flat import flat_lines
     from hintplan.plans.merge.merge import merge_plans
 
@@ -304,7 +304,7 @@ def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
     done = merge_plans(base, ours, theirs).plan
     assert done is not None
     merged = api.dumps(done)
-    assert formatted(merged) == merged
+    assert canonical_text(merged) == merged
     rules = [one.rule.id for one in lint_plan(merged, file="plan.json").found]
     assert [rule for rule in rules if rule != "HP206"] == ["HP201", "HP203", "HP202"]
     assert rules.count("HP206") == 2 * 249, "the join and the aggregate of each chain but the first"

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import hintplan
 from hintplan.plans.merge.conflict_text import sides_of, with_conflict_markers
-from hintplan.plans.merge.decompose import Parts, compose, decompose, settings_in
+from hintplan.plans.merge.decompose import Parts, compose, decompose, settings_by_key
 from hintplan.plans.merge.merge import conflict_sides, merge_plans
 from hintplan.plans.merge.three_way import merged_order, merged_units
 from hintplan.plans.model.plan import Plan
@@ -218,10 +218,10 @@ def test_no_edit_is_lost_in_a_merge(base: Plan, ours: Plan, theirs: Plan) -> Non
     done = merge_plans(base, ours, theirs).plan
     if done is None:
         return
-    found = settings_in(decompose(done).units)
-    before = settings_in(decompose(base).units)
+    found = settings_by_key(decompose(done).units)
+    before = settings_by_key(decompose(base).units)
     for side in (ours, theirs):
-        for key, setting in settings_in(decompose(side).units).items():
+        for key, setting in settings_by_key(decompose(side).units).items():
             was = before.get(key)
             new_edit = setting.edited and (was is None or was.edit != setting.edit)
             if new_edit and isinstance(setting.edit, str | int):

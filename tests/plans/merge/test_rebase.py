@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import hintplan as api
 from hintplan import compile_sql
 from hintplan.plans.edit.edit import set_value
-from hintplan.plans.merge.decompose import decompose, settings_in
+from hintplan.plans.merge.decompose import decompose, settings_by_key
 from hintplan.plans.merge.merge_text import path_of
 from hintplan.plans.merge.rebase import RebasedPlan, rebase_plan
 from hintplan.plans.merge.rebase_report import obstacles, rebase_text
@@ -226,8 +226,8 @@ def test_every_edit_is_kept_or_accounted_for(before: str, after: str, edits: lis
     assert done.plan is not None
     assert api.loads(api.dumps(done.plan)) == done.plan
     dropped = {edit.path for edit in done.dropped}
-    now = {path_of(key): setting for key, setting in settings_in(decompose(done.plan).units).items()}
-    for key, setting in settings_in(decompose(old).units).items():
+    now = {path_of(key): setting for key, setting in settings_by_key(decompose(done.plan).units).items()}
+    for key, setting in settings_by_key(decompose(old).units).items():
         if setting.edited and isinstance(setting.edit, str | int) and path_of(key) not in dropped:
             assert now[path_of(key)].value == setting.edit
     # Facts are the new plan's, and doing it again changes nothing.
