@@ -19,8 +19,8 @@ from hintplan.plans.errors import PlanError, SqlError
 from hintplan.plans.files.codec import dumps, put_plan_bytes
 from hintplan.plans.files.plan_source import init_texts
 from hintplan.plans.merge.overwrite import refuse_overwrite
-from hintplan.plans.text.findings import errors_rendered, findings_rendered
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.findings import errors_text, findings_text
+from hintplan.plans.text.terminal import print_message
 from hintplan.plans.text.text_file import read_text
 
 _STDIN = "<stdin>"
@@ -70,10 +70,10 @@ def compile_command(
             text, config, name=name, file=file, strict_hints=strict_hints, allow_modules=allow_modules, init=texts
         )
     except SqlError as error:
-        shown = errors_rendered(error.diagnostics, lambda name: texts.get(name or "", text))
+        shown = errors_text(error.diagnostics, lambda name: texts.get(name or "", text))
         raise click.ClickException(shown) from error
-    for line in findings_rendered(compilation.findings, lambda name: texts.get(name or "", text), verbose=verbose):
-        say(line)
+    for line in findings_text(compilation.findings, lambda name: texts.get(name or "", text), verbose=verbose):
+        print_message(line)
     missing = keep_edits is not None and not os.path.exists(keep_edits)
     if missing and keep_edits != output:
         raise PlanError("there is no such plan to keep the edits of", file=keep_edits)

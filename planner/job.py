@@ -33,7 +33,7 @@ from hintplan.plans.model.optional_groups import with_config_layers
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
 from hintplan.plans.operators.sink import overwritten_of
-from hintplan.plans.text.findings import Finding
+from hintplan.plans.text.findings import CompilerFinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Compilation:
 
     plan: Plan
     hints: tuple[Outcome, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[CompilerFinding, ...]
     positions: Positions
     source: Source
 

@@ -58,7 +58,7 @@ from hintplan.planner.user_functions import declare_function, register_function
 from hintplan.plans.errors import SqlError
 from hintplan.plans.model.config import KEYS, canonical_key
 from hintplan.plans.settings.flink_keys import RefusedKey, refused_key, why_idle
-from hintplan.plans.text.findings import Finding
+from hintplan.plans.text.findings import CompilerFinding
 
 Declaration = (
     SetOption
@@ -130,7 +130,7 @@ class CompileSession:
         return self.context.source
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[CompilerFinding]:
         """The warnings and notes of the current statement, or of the init files."""
         return self.context.report.findings
 

@@ -17,7 +17,7 @@ from hintplan.planner.syntax.source import Source
 from hintplan.plans.errors import SqlError
 from hintplan.plans.model.config import KEYS, canonical_key, known_keys, normalise
 from hintplan.plans.model.plan import Mode
-from hintplan.plans.settings.flink_keys import instead_of
+from hintplan.plans.settings.flink_keys import replacement_hint
 from hintplan.plans.text.names import nearest
 
 
@@ -122,7 +122,7 @@ def _known_key(source: Source, name: str, offset: int) -> str:
 
 
 def _meant(key: str) -> str:
-    if (instead := instead_of(key)) is not None:
+    if (instead := replacement_hint(key)) is not None:
         return instead
     close = nearest(key, known_keys())
     return f"did you mean '{close}'?" if close else "docs/plan-format.md lists the keys, under 'Configuration keys'"

@@ -21,7 +21,7 @@ import click
 from hintplan.plans.commands.root import root
 from hintplan.plans.errors import HintplanError, NotInstalled, PlanError, clipped
 from hintplan.plans.python_words import for_a_command
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 
 EXIT_FAILED = 1
 EXIT_USAGE = 64
@@ -69,7 +69,7 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
         _say_usage(error)
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
-        say("interrupted")
+        print_message("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader closed the pipe, as in `hintplan explain plan.json | head`. Python must not flush again at exit.
@@ -78,41 +78,41 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
     except HintplanError as error:
         if debug:
             _say_traceback()
-        say(str(error))
+        print_message(str(error))
         if isinstance(error, PlanError):
             _say_how_to_restore(error)
         return EXIT_USAGE if isinstance(error, NotInstalled) else EXIT_FAILED
     except click.ClickException as error:
         if debug:
             _say_traceback()
-        say(error.format_message())
+        print_message(error.format_message())
         return EXIT_FAILED
     except Exception as error:  # noqa: BLE001 - the edge: a bug must not show as a traceback
         if debug:
             _say_traceback()
         first_line = (str(error).splitlines() or [""])[0][:200]
-        say(f"internal error: {type(error).__name__}: {first_line}")
+        print_message(f"internal error: {type(error).__name__}: {first_line}")
         if not debug:
-            say("  hint: --debug shows the traceback")
+            print_message("  hint: --debug shows the traceback")
         return EXIT_FAILED
 
 
 def _say_traceback() -> None:
     import traceback  # few commands need it
 
-    say(traceback.format_exc())
+    print_message(traceback.format_exc())
 
 
 def _say_how_to_restore(error: PlanError) -> None:
     from hintplan.plans.files.restore import restoring
 
     if advice := restoring(error):
-        say(advice)
+        print_message(advice)
 
 
 def _say_usage(error: click.UsageError) -> None:
     if error.ctx is not None:
-        say(error.ctx.get_usage())
-    say(f"error: {clipped(error.format_message())}")
+        print_message(error.ctx.get_usage())
+    print_message(f"error: {clipped(error.format_message())}")
     if error.ctx is not None:
-        say(f"  hint: {error.ctx.command_path} --help")
+        print_message(f"  hint: {error.ctx.command_path} --help")

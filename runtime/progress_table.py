@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from hintplan.plans.text.aligned import aligned
-from hintplan.plans.text.amounts import human_bytes, human_duration
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.aligned import aligned_rows
+from hintplan.plans.text.counts import human_bytes, human_duration
+from hintplan.plans.text.escapes import clean
 from hintplan.runtime.progress import BatchProgress, JobProgress
 
 
@@ -69,7 +69,7 @@ def as_text(table: ProgressTable) -> str:
     lines = [tuple(clean(cell) for cell in line) for line in (table.headings, *table.rows)]
     numbers = range(1, len(table.headings))
     error = [clean(table.error)] if table.error else []
-    return "\n".join([clean(table.head), *error, *aligned(lines, gap="  ", right=numbers)])
+    return "\n".join([clean(table.head), *error, *aligned_rows(lines, gap="  ", right=numbers)])
 
 
 def _text(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hintplan.plans.text.amounts import human_bytes
+from hintplan.plans.text.counts import human_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import SourceProgress as SourceProgressOfSpark

@@ -287,8 +287,8 @@ def test_a_state_prints_as_the_command_does() -> None:
 
 
 def test_functions_are_in_a_module_of_hintplan() -> None:
-    from hintplan.functions import ScalarFunction
     from hintplan.runtime.functions import ScalarFunction as Documented
+    from hintplan.runtime.functions.api import ScalarFunction
 
     assert ScalarFunction is Documented is hintplan.functions.ScalarFunction
     assert set(hintplan.functions.__all__) == set(__import__("hintplan.runtime.functions", fromlist=["_"]).__all__)

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 import hintplan as api
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.compare.lineage import state_lineages
 from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.declarations.fields import Ref
@@ -169,7 +169,7 @@ def test_a_plan_of_a_mode_in_which_nothing_builds_it_is_refused(op: str, tmp_pat
         return
     mode: Mode = "streaming" if builder.stream is None else "batch"
     found = [operator.id for operator in plan.operators if operator.op == op]
-    paths = {problem.path for problem in validate(replace(plan, mode=mode))}
+    paths = {problem.path for problem in plan_problems(replace(plan, mode=mode))}
     assert {f"operators.{name}" for name in found} <= paths
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import hintplan
-from hintplan.plans.text.amounts import human_bytes
+from hintplan.plans.text.counts import human_bytes
 from hintplan.runtime.spark.session import start_session
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from hintplan.functions import AsyncTableFunction, FunctionContext
+from hintplan.runtime.functions.api import AsyncTableFunction, FunctionContext
 
 
 class Nearby(AsyncTableFunction):

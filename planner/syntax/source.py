@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from hintplan.planner.syntax.budget import Budget
 from hintplan.planner.syntax.problems import Ended, Problems
 from hintplan.plans.errors import Diagnostic, SqlError
-from hintplan.plans.text.findings import Finding, Severity
+from hintplan.plans.text.findings import CompilerFinding, Severity
 
 _BREAK = re.compile("\n")
 
@@ -126,9 +126,9 @@ class Diagnostics:
 
     source: Source
     strict_hints: bool = False
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CompilerFinding] = field(default_factory=list)
     refusals: list[Diagnostic] = field(default_factory=list)
-    _known: set[Finding | Diagnostic] = field(default_factory=set)
+    _known: set[CompilerFinding | Diagnostic] = field(default_factory=set)
 
     def warn(self, message: str, offset: int, hint: str | None = None) -> None:
         self._add("warning", message, offset, hint)
@@ -163,7 +163,7 @@ class Diagnostics:
     ) -> None:
         outside = Diagnostic(message=message, hint=hint) if offset is None else None
         about = outside or self.source.diagnostic(message, offset or 0, hint)
-        finding = Finding(severity=severity, diagnostic=about, idle=idle)
+        finding = CompilerFinding(severity=severity, diagnostic=about, idle=idle)
         if finding not in self._known:
             self._known.add(finding)
             self.findings.append(finding)

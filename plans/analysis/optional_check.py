@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hintplan.plans.errors import Diagnostic
-from hintplan.plans.model.optional_groups import config_layer, optional_groups, shared_operators
+from hintplan.plans.model.optional_groups import config_layer, optional_groups, reused_operators
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
 from hintplan.plans.settings.group import Group
-from hintplan.plans.settings.origins import apart_text, in_step_text
+from hintplan.plans.settings.origin_checks import origin_mismatch_text, update_origins_hint
 from hintplan.plans.settings.setting import Value
 
 
 def check_optional_groups(plan: Plan) -> Iterator[Diagnostic]:
     """Yield every problem of the optional groups; a manual edit of config is reported once, not once per operator."""
-    shared = shared_operators(plan)
+    shared = reused_operators(plan)
     reported: set[str] = set()
     for operator in plan.operators:
         for group in optional_groups(operator):
@@ -55,7 +55,7 @@ def _check_config(plan: Plan, operator: Operator, group: Group, shared: frozense
     name = next(name for name in group.settings if recorded.get(name) != expected.get(name))
     key = f"config.{group.settings[name].config}"
     return Diagnostic(
-        message=apart_text(recorded, expected, name, "config"),
+        message=origin_mismatch_text(recorded, expected, name, "config"),
         path=f"operators.{operator.id}.{group.name}.origin" if settings is not None else key,
-        hint=in_step_text(key, expected.get(name, recorded.get(name, ""))),
+        hint=update_origins_hint(key, expected.get(name, recorded.get(name, ""))),
     )

@@ -23,7 +23,7 @@ from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Requesting
 from hintplan.plans.settings.layers import EDIT
-from hintplan.plans.settings.setting import Value, shown
+from hintplan.plans.settings.setting import Value, value_text
 
 MOST_TIMES = 1_000
 """The maximum number of computations of an operator for the same rows, plus one for each operator of the plan.
@@ -63,7 +63,7 @@ class OneSided:
     @property
     def message(self) -> str:
         """The message about it, in one line that begins with the value."""
-        own, other = ("none" if value is None else shown(value) for value in (self.value, self.other_value))
+        own, other = ("none" if value is None else value_text(value) for value in (self.value, self.other_value))
         return f"{own}, is of this operator alone: '{self.other}', which {self.alike.text}, has {other}"
 
 

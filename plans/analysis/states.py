@@ -8,7 +8,7 @@ from hintplan.plans.declarations.durations import DurationError, format_duration
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Stateful
-from hintplan.plans.settings.origins import in_step_text
+from hintplan.plans.settings.origin_checks import update_origins_hint
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from hintplan.plans.text.names import did_you_mean
 
@@ -110,7 +110,7 @@ def _check_config_layer(config: str | None, entries: list[tuple[str, StateEntry]
     yield Diagnostic(
         message=f"config.{STATE_TTL} {current}, but {origin}{more}",
         path=f"config.{STATE_TTL}" if len(apart) > 1 else f"{path}.origin",
-        hint=in_step_text(f"config.{STATE_TTL}", intended),
+        hint=update_origins_hint(f"config.{STATE_TTL}", intended),
     )
 
 

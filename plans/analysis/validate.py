@@ -4,7 +4,7 @@ All problems are collected, not only the first. Of expressions, only columns, ne
 run checks the rest before it starts.
 
 >>> from hintplan.plans.operators import Scan
->>> validate(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),)))[0].message
+>>> plan_problems(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),)))[0].message
 "nothing reads operator 'scan_o'"
 """
 
@@ -36,7 +36,7 @@ from hintplan.plans.operators import Stateful
 from hintplan.plans.text.names import did_you_mean
 
 
-def validate(plan: Plan) -> tuple[Diagnostic, ...]:
+def plan_problems(plan: Plan) -> tuple[Diagnostic, ...]:
     """Return the problems of ``plan``, the first hundred of each kind; empty if it is valid.
 
     The ``path`` of a problem is its path in the plan; the caller knows file and line.

@@ -12,9 +12,9 @@ from typing import Any
 
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.diff import diff as changes_between
-from hintplan.plans.compare.json_report import report_json
-from hintplan.plans.compare.report import Detail, report_text, worst_level
+from hintplan.plans.compare.diff import compare_plans as changes_between
+from hintplan.plans.compare.json_report import changes_json
+from hintplan.plans.compare.report import Detail, changes_text, worst_level
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.review.diff_html import drawing_of, report_html
 from hintplan.plans.review.diff_markdown import mermaid_of, report_markdown
@@ -53,7 +53,7 @@ class Diff(Printed):
 
     def text(self, detail: Detail = "normal") -> str:
         """Return the changes in aligned columns, as ``hintplan diff`` prints them."""
-        return report_text(self.changes, detail=detail)
+        return changes_text(self.changes, detail=detail)
 
     def markdown(self, detail: Detail = "normal") -> str:
         """Return the changes for a review comment, with a picture; at most 60,000 characters."""
@@ -68,7 +68,7 @@ class Diff(Printed):
 
     def json(self) -> dict[str, Any]:
         """Return the changes as JSON values, as described by ``diff.schema.json``."""
-        return report_json(self.changes)
+        return changes_json(self.changes)
 
     def _repr_html_(self) -> str:
         return diff_cell(self.before, self.after, self.changes)

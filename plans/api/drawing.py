@@ -87,20 +87,20 @@ def drawn(
 ) -> str:
     """Return the plan in one of ``FORMATS``; ``file`` is the plan's name in the commands on a page."""
     if layout == "tree":
-        from hintplan.plans.show.explain import explain
+        from hintplan.plans.show.explain import plan_tree
 
-        return explain(plan)
+        return plan_tree(plan)
     if layout == "html":
         from hintplan.plans.show.page import plan_page
 
         return plan_page(plan, before=before, script=script, file=file, centre=centre, hops=hops)
-    from hintplan.plans.compare.diff import diff
+    from hintplan.plans.compare.diff import compare_plans
     from hintplan.plans.show.graph_text import dot, mermaid
     from hintplan.plans.show.page_data import row_kinds
     from hintplan.plans.show.picture import around, picture
     from hintplan.plans.show.svg import standalone
 
-    shown = picture(plan, before=before, changes=diff(before, plan) if before is not None else ())
+    shown = picture(plan, before=before, changes=compare_plans(before, plan) if before is not None else ())
     shown = around(shown, centre, hops=hops) if centre else shown
     if layout == "svg":
         return standalone(shown, kinds=row_kinds(plan))

@@ -14,13 +14,13 @@ from datetime import timedelta
 from typing import overload
 
 from hintplan.plans.analysis.repeated import one_sided_changes
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.declarations.durations import format_duration
-from hintplan.plans.edit.assign import assigned
+from hintplan.plans.edit.assign import apply_edits
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.setting import Value, shown
+from hintplan.plans.settings.setting import Value, value_text
 
 Warn = Callable[[Diagnostic], None]
 Given = Value | timedelta | None
@@ -56,13 +56,13 @@ def set(
     """
     values = {path: value} if isinstance(path, str) else path
     plan = plan_of(plan)
-    edited = assigned(
+    edited = apply_edits(
         plan,
         [(key, _text(key, wanted)) for key, wanted in values.items() if wanted is not None],
         [key for key, wanted in values.items() if wanted is None],
         reason=reason,
     )
-    if problems := validate(edited):
+    if problems := plan_problems(edited):
         raise PlanError(diagnostics=problems)
     if on_warning is not None:
         for warning in one_sided_changes(plan, edited):
@@ -72,7 +72,7 @@ def set(
 
 def _text(path: str, value: Value | timedelta) -> str:
     if not isinstance(value, timedelta):
-        return shown(value)
+        return value_text(value)
     milliseconds, rest = divmod(value, timedelta(milliseconds=1))
     if rest or milliseconds < 0:
         raise PlanError(f"{value!r} is no duration of whole milliseconds", hint="such as timedelta(hours=2)", path=path)

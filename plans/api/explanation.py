@@ -11,8 +11,8 @@ from typing import Any
 
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.show.explain import explain as tree
 from hintplan.plans.show.explain import explain_json
+from hintplan.plans.show.explain import plan_tree as tree
 from hintplan.plans.text.printed import Printed
 
 

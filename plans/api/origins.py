@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from hintplan.plans.api.plans import PlanLike, plan_of
-from hintplan.plans.edit.why import ScriptSays, Step, Why, settings_below
-from hintplan.plans.edit.why import why as reasons_of
+from hintplan.plans.edit.why import LayerSource, ScriptLayers, SettingExplanation, settings_below
+from hintplan.plans.edit.why import explain_setting as reasons_of
 from hintplan.plans.files import git
 from hintplan.plans.files.plan_source import PlanSource
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
-from hintplan.plans.settings.setting import shown
-from hintplan.plans.text.aligned import aligned
+from hintplan.plans.settings.setting import value_text
+from hintplan.plans.text.aligned import aligned_rows
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.printed import Printed
-from hintplan.plans.text.unprintable import clean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -29,7 +29,7 @@ class Origin(Printed):
     """The origin of a setting's value: ``why``; or the settings ``below`` a path that leads to several."""
 
     plan: Plan
-    why: Why | None
+    why: SettingExplanation | None
     below: tuple[PlanSetting, ...] = ()
 
     @property
@@ -60,8 +60,8 @@ def why(plan: PlanLike, path: str) -> Origin:
 
 
 def why_text(
-    found: Why,
-    script: ScriptSays | None = None,
+    found: SettingExplanation,
+    script: ScriptLayers | None = None,
     source: PlanSource | None = None,
     edit_place: tuple[int, int] | None = None,
     *,
@@ -75,7 +75,7 @@ def why_text(
     head = f"{found.path} is {found.value if found.value is not None else 'off'}"
     rows = [(step, _cells(step, script, source, edit_place)) for step in found.steps]
     lines = [clean(head), ""]
-    for (step, _), cells in zip(rows, aligned([cells for _, cells in rows]), strict=True):
+    for (step, _), cells in zip(rows, aligned_rows([cells for _, cells in rows]), strict=True):
         line = clean(f"{'>' if step.wins else ' '} {cells}")
         lines.append(paint(line) if step.wins else line)
         if step.now is not None and script is not None:
@@ -91,7 +91,7 @@ def why_text(
 
 
 def _cells(
-    step: Step, script: ScriptSays | None, source: PlanSource | None, edit_place: tuple[int, int] | None
+    step: LayerSource, script: ScriptLayers | None, source: PlanSource | None, edit_place: tuple[int, int] | None
 ) -> tuple[str, str, str, str]:
     file, line, column = _place(step, script, source, edit_place)
     place = f"{file}:{line}:{column}" if file is not None else ""
@@ -100,7 +100,7 @@ def _cells(
 
 
 def _place(
-    step: Step, script: ScriptSays | None, source: PlanSource | None, edit_place: tuple[int, int] | None
+    step: LayerSource, script: ScriptLayers | None, source: PlanSource | None, edit_place: tuple[int, int] | None
 ) -> tuple[str | None, int | None, int | None]:
     """Return file, line and column of the value of a layer: in the plan for an edit, else in the script."""
     if step.layer == "edit" and edit_place is not None and source is not None:
@@ -108,7 +108,7 @@ def _place(
     return (step.file or script.file if script and step.line else None), step.line, step.column
 
 
-def _advice(found: Why, script: ScriptSays | None, source: PlanSource | None) -> list[str]:
+def _advice(found: SettingExplanation, script: ScriptLayers | None, source: PlanSource | None) -> list[str]:
     """Return the commands that change the setting or undo its edit."""
     in_file = source is not None and source.places is None and not source.name.startswith(git.PREFIX)
     plan = source.file if source is not None and in_file else None
@@ -131,12 +131,14 @@ def listed_text(settings: Sequence[PlanSetting], plan: Plan) -> str:
         if setting.group == "cached" and setting.set_by == "default":
             continue
         weaker = [
-            f"{layer} {shown(overridden)}" for layer, overridden in setting.layers.items() if layer != setting.set_by
+            f"{layer} {value_text(overridden)}"
+            for layer, overridden in setting.layers.items()
+            if layer != setting.set_by
         ]
         by = setting.set_by if setting.set_by != "plan" else ""
-        rows.append((setting.path, shown(setting.value), " · ".join([by, *reversed(weaker)] if by else [])))
+        rows.append((setting.path, value_text(setting.value), " · ".join([by, *reversed(weaker)] if by else [])))
     lines = []
-    for (path, _, _), line in zip(rows, aligned([list(map(clean, row)) for row in rows], most=70), strict=True):
+    for (path, _, _), line in zip(rows, aligned_rows([list(map(clean, row)) for row in rows], most=70), strict=True):
         lines.append(line)
         if path in plan.reasons:
             lines.append(clean(f"  reason: {plan.reasons[path]}"))
@@ -155,8 +157,8 @@ def listed_json(setting: PlanSetting, plan: Plan) -> dict[str, Any]:
 
 
 def why_json(
-    found: Why,
-    script: ScriptSays | None = None,
+    found: SettingExplanation,
+    script: ScriptLayers | None = None,
     source: PlanSource | None = None,
     edit_place: tuple[int, int] | None = None,
 ) -> dict[str, Any]:

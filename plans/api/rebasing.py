@@ -15,9 +15,9 @@ from typing import Any
 
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.errors import Diagnostic
-from hintplan.plans.merge.rebase import Rebased
-from hintplan.plans.merge.rebase import rebase as carried_over
-from hintplan.plans.merge.rebase_report import obstacles, report_json, report_text
+from hintplan.plans.merge.rebase import RebasedPlan
+from hintplan.plans.merge.rebase import rebase_plan as carried_over
+from hintplan.plans.merge.rebase_report import obstacles, rebase_json, rebase_text
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.printed import Printed
 
@@ -28,7 +28,7 @@ _OLD = "the old plan"
 class RebaseResult(Printed):
     """The result of a rebase; ``edits`` has the edits, grouped by outcome."""
 
-    edits: Rebased
+    edits: RebasedPlan
 
     @property
     def plan(self) -> Plan | None:
@@ -42,11 +42,11 @@ class RebaseResult(Printed):
 
     def text(self) -> str:
         """Return the output of ``hintplan rebase``: the edits by outcome, or the conflicts."""
-        return "\n".join(map(str, self.conflicts)) or report_text(self.edits)
+        return "\n".join(map(str, self.conflicts)) or rebase_text(self.edits)
 
     def json(self) -> dict[str, Any]:
         """Return the output of ``hintplan rebase --json`` as JSON values."""
-        return report_json(self.edits, _OLD)
+        return rebase_json(self.edits, _OLD)
 
 
 def rebase(

@@ -12,7 +12,7 @@ from itertools import islice
 
 from hintplan.plans.analysis.columns import ENOUGH
 from hintplan.plans.analysis.run_limits import check_sizes
-from hintplan.plans.analysis.validate import validate as problems_of
+from hintplan.plans.analysis.validate import plan_problems as problems_of
 from hintplan.plans.api.plans import refuse_no_plan
 from hintplan.plans.errors import Diagnostic, PlanError, for_python
 from hintplan.plans.files.codec import load

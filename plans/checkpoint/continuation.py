@@ -19,16 +19,16 @@ from hintplan.plans.analysis.streaming_queries import Query, queries, single_que
 from hintplan.plans.checkpoint.record import CheckpointRecord, document_of, following, recorded_plan
 from hintplan.plans.compare.carryover import QueryVerdict, StateVerdict, after_run, carried, continued, in_order
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.compare.keeping import keepable
 from hintplan.plans.compare.lineage import keeps_state
 from hintplan.plans.compare.query_record import QueryRecord, StateRecord, query_records
-from hintplan.plans.compare.report import values
+from hintplan.plans.compare.report import change_values
 from hintplan.plans.compare.sources import Order
 from hintplan.plans.errors import RunError
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.counts import first_of, listed
+from hintplan.plans.text.counts import first_of, joined_with_and
 from hintplan.plans.text.names import did_you_mean
 
 ALLOW_DROP = "--allow-state-drop"
@@ -98,7 +98,7 @@ def continuation(
         else verdict
         for query, verdict in _beside(running, carried(record.queries, wanted, renumber=share, keep=kept))
     )
-    changes = () if before is None else diff(before, plan)
+    changes = () if before is None else compare_plans(before, plan)
     causes = {} if before is None else _causes(before, plan, verdicts, changes)
     for name in keep:
         _refuse_to_keep(name, plan, verdicts, may_keep, causes)
@@ -273,14 +273,14 @@ def _losses(found: Continuation) -> Iterator[str]:
             verb = {"starts empty": "start empty" if several else outcome}.get(
                 outcome, f"{'are' if several else 'is'} {outcome}"
             )
-            yield f"{listed(operators)} {verb}" + (f" ({because})" if because else "")
+            yield f"{joined_with_and(operators)} {verb}" + (f" ({because})" if because else "")
 
 
 def cause_text(causes: Sequence[Change]) -> str:
     """Describe, in a few words, the differences that change the meaning of a state."""
     texts = []
     for change in causes:
-        shown = values(change)
+        shown = change_values(change)
         if change.subject == "operator" and change.kind in ("+", "-"):
             texts.append(f"{change.path} is {'new' if change.kind == '+' else 'gone'} ({change.note})")
         else:

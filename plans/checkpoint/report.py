@@ -20,17 +20,16 @@ from hintplan.plans.checkpoint.continuation import ALLOW_DROP, KEEP, Continuatio
 from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.compare.carryover import QueryVerdict, SourceVerdict, StateVerdict
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.json_report import report_json
+from hintplan.plans.compare.json_report import changes_json
 from hintplan.plans.compare.keeping import kept_text
-from hintplan.plans.compare.report import values
+from hintplan.plans.compare.report import change_values
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.config import PARALLELISM, TIME_ZONE
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.text.aligned import unpainted
-from hintplan.plans.text.amounts import human_bytes
-from hintplan.plans.text.counts import count
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.counts import count, human_bytes
+from hintplan.plans.text.escapes import clean
 
 Verdict = Literal["new", "goes on", "drops", "refused"]
 Part = Literal["good", "bad", "note"]
@@ -113,7 +112,7 @@ def check_text(
     if other_changes:
         lines += ["", paint("also", "note")]
         lines += [
-            _line(f"  {change.kind} {change.path}", values(change) or change.note, change.effect.text, unpainted)
+            _line(f"  {change.kind} {change.path}", change_values(change) or change.note, change.effect.text, unpainted)
             for change in other_changes
         ]
     lines += ["", *(clean(note) for note in checkpoint_notes(record, plan, spark)), _sum(found)]
@@ -163,7 +162,7 @@ def check_json(
             for one in found.verdicts
         ],
         "notes": ([missing] if missing else []) if record is None else list(checkpoint_notes(record, plan, spark)),
-        "changes": report_json(found.changes)["changes"],
+        "changes": changes_json(found.changes)["changes"],
         "at": _utc(start.at) if start.is_counted else None,
         "expiring": {
             path: {**asdict(one), "first": _utc(one.first), "last": _utc(one.last)}
@@ -255,9 +254,9 @@ def _short(change: Change, operator: str, clock: _Clock) -> str:
     path = change.path.removeprefix(f"{operator}.")
     expiring = clock.start.expiring.get(change.path)
     if expiring is None:
-        return f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
+        return f"{path} {change_values(change)}, {change.effect.text.removeprefix('state kept, ')}"
     size = f" (about {human_bytes(expiring.bytes)})" if expiring.bytes else ""
-    text = f"{path} {values(change)}, older rows expire: {expiring.rows:,} of {count(expiring.of, 'row')}{size}"
+    text = f"{path} {change_values(change)}, older rows expire: {expiring.rows:,} of {count(expiring.of, 'row')}{size}"
     text += f" if the run starts {clock.when()}"
     if expiring.first is None or expiring.last is None:
         return text

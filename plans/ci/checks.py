@@ -15,21 +15,21 @@ from itertools import islice
 
 from hintplan.plans.analysis.run_limits import check_sizes
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import loads
-from hintplan.plans.files.fmt import first_difference, formatted
+from hintplan.plans.files.fmt import canonical_text, first_difference
 from hintplan.plans.files.plan_source import CompiledScript, PlanSource
 from hintplan.plans.frozen import frozen
 from hintplan.plans.lint.registry import RULES as LINT_RULES
 from hintplan.plans.lint.report import remarks_of
-from hintplan.plans.lint.run import Report
+from hintplan.plans.lint.run import LintReport
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import settings_by_name
 from hintplan.plans.review.annotations import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
 from hintplan.plans.review.locations import locate
 from hintplan.plans.settings.effects import Level
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import value_text
 from hintplan.plans.text.counts import count, shortened
 from hintplan.plans.text.redaction import without_json_literals
 
@@ -60,7 +60,7 @@ _LINE = 200
 
 
 @frozen
-class Checked:
+class CheckedFile:
     """The result for one file. ``plan`` is None if it is no valid plan, ``before`` if the base has none."""
 
     file: str
@@ -90,7 +90,7 @@ def check_plan(
     script: CompiledScript | Diagnostic | None = None,
     fail_on: Level | None = None,
     allow_fact_edits: bool = False,
-) -> Checked:
+) -> CheckedFile:
     """Check the plan in ``data``; ``base`` is the content of the file in the base.
 
     ``script`` is the compilation of the plan's script, the diagnostic if it could not be compiled, or None if the plan
@@ -102,13 +102,13 @@ def check_plan(
         plan = loads(data, file=file, allow_fact_edits=allow_fact_edits)
     except PlanError as error:
         remarks += [remark_of_diagnostic(problem, "validate") for problem in error.diagnostics]
-        return Checked(file=file, remarks=tuple(remarks), marks={**marks, "validate": "failed", "fmt": ""})
+        return CheckedFile(file=file, remarks=tuple(remarks), marks={**marks, "validate": "failed", "fmt": ""})
     large = [replace(finding, file=file) for finding in islice(check_sizes(plan), _ENOUGH)]
     if large:
         remarks += [remark_of_diagnostic(problem, "validate") for problem in large]
         marks["validate"] = "failed"
-    if formatted(data, file=file) != data:
-        line, wanted = first_difference(data, formatted(data, file=file))
+    if canonical_text(data, file=file) != data:
+        line, wanted = first_difference(data, canonical_text(data, file=file))
         text = without_json_literals(wanted).strip()
         message = f"not in the canonical layout, which reads {shortened(text, _LINE)} here" if text else _LAYOUT
         problem = Diagnostic(message=message, hint=f"hintplan fmt {file}", file=file, line=line)
@@ -130,7 +130,7 @@ def check_plan(
         except PlanError as error:
             remarks.append(remark_of_diagnostic(error.diagnostics[0], "base", "warning"))
         else:
-            changes = diff(before, plan)
+            changes = compare_plans(before, plan)
             if before.source is not None and plan.source is None:
                 problem = Diagnostic(message=_UNNAMED.format(before.source), hint=_NAME_IT, file=file, line=1)
                 remarks.append(remark_of_diagnostic(problem, "script"))
@@ -140,10 +140,10 @@ def check_plan(
             remarks += [
                 remark for remark in remarks_on_changes if remark.rule != "diff-none" or remark.level == "error"
             ]
-    return Checked(file=file, remarks=tuple(remarks), plan=plan, before=before, changes=tuple(changes), marks=marks)
+    return CheckedFile(file=file, remarks=tuple(remarks), plan=plan, before=before, changes=tuple(changes), marks=marks)
 
 
-def with_lint(checked: Sequence[Checked], report: Report) -> list[Checked]:
+def with_lint(checked: Sequence[CheckedFile], report: LintReport) -> list[CheckedFile]:
     """Add the remarks of the linter to each file; remarks on other files, such as ignores, go to the first.
 
     Findings that a plan is invalid are left out, because ``validate`` reports them.
@@ -160,22 +160,22 @@ def with_lint(checked: Sequence[Checked], report: Report) -> list[Checked]:
     return results
 
 
-def removed_plan(file: str, base: bytes) -> Checked:
+def removed_plan(file: str, base: bytes) -> CheckedFile:
     """Return the result for a plan that only the base has."""
     remark = Remark(rule="diff-incompatible", level="warning", message="the plan is removed", subject=file, file=file)
     try:
         before = loads(base, file=file, allow_fact_edits=True, check_meaning=False)
     except PlanError:
         before = None
-    return Checked(file=file, remarks=(remark,), before=before, removed=True)
+    return CheckedFile(file=file, remarks=(remark,), before=before, removed=True)
 
 
-def no_plan_any_more(file: str) -> Checked:
+def no_plan_any_more(file: str) -> CheckedFile:
     """Return the result for a file that is a plan only in the base."""
     problem = Diagnostic(
         message="was a plan in the base and is none now", hint="put the plan back, or remove the file", file=file
     )
-    return Checked(file=file, remarks=(remark_of_diagnostic(problem, "validate"),), marks={"validate": "failed"})
+    return CheckedFile(file=file, remarks=(remark_of_diagnostic(problem, "validate"),), marks={"validate": "failed"})
 
 
 def out_of_step(compiled: Plan, plan: Plan) -> Iterator[tuple[str, str]]:
@@ -183,7 +183,7 @@ def out_of_step(compiled: Plan, plan: Plan) -> Iterator[tuple[str, str]]:
 
     Configuration is left out, because it may have been set with ``-c``.
     """
-    for change in diff(plan, compiled):
+    for change in compare_plans(plan, compiled):
         if change.subject in ("operator", "table", "function"):
             difference = {"+": "has it, the plan has not", "-": "does not have it"}.get(change.kind, "says otherwise")
             yield change.path, f"{change.path}: the script {difference}"
@@ -196,5 +196,5 @@ def out_of_step(compiled: Plan, plan: Plan) -> Iterator[tuple[str, str]]:
             for layer in _ASKING:
                 was, now = recorded.layers.get(layer), setting.layers.get(layer)
                 if was != now:
-                    texts = ["nothing" if value is None else shown(value) for value in (was, now)]
+                    texts = ["nothing" if value is None else value_text(value) for value in (was, now)]
                     yield setting.path, f"{setting.path}: the {layer} says {texts[1]}, the plan recorded {texts[0]}"

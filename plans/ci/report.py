@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hintplan.plans.ci.checks import NEVER, Checked
-from hintplan.plans.compare.report import report_text, summary, worst_level
+from hintplan.plans.ci.checks import NEVER, CheckedFile
+from hintplan.plans.compare.report import changes_summary, changes_text, worst_level
 from hintplan.plans.errors import on_one_line
 from hintplan.plans.review.annotations import Remark
 from hintplan.plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
 from hintplan.plans.settings.effects import LEVELS, MEANING
 from hintplan.plans.text.counts import count
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.markdown import code
 from hintplan.plans.text.terminal import one_line
-from hintplan.plans.text.unprintable import clean
 
 MARKER = "<!-- hintplan ci -->"
 """The first line of a comment, by which a script finds the comment to replace."""
@@ -25,7 +25,7 @@ MARKER = "<!-- hintplan ci -->"
 _SHOWN_REMARKS = 20
 
 
-def ci_text(checked: Sequence[Checked], *, base: str) -> str:
+def ci_text(checked: Sequence[CheckedFile], *, base: str) -> str:
     """Return a paragraph per plan: its errors and warnings, then its differences from the base."""
     if not checked:
         return "no plans"
@@ -34,7 +34,7 @@ def ci_text(checked: Sequence[Checked], *, base: str) -> str:
         lines = [clean(f"{on_one_line(plan.file)}: {_verdict(plan, base)}")]
         lines += [f"  {remark.level}: {one_line(_place(remark.line) + remark.message)}" for remark in _wrong(plan)]
         if plan.changes:
-            lines += [f"  {line}" for line in report_text(plan.changes).split("\n")[:-1]]
+            lines += [f"  {line}" for line in changes_text(plan.changes).split("\n")[:-1]]
         lines += [f"  error: {line}" for line in _failed_by_effect(plan)]
         blocks.append("\n".join(lines))
     failed = sum(plan.failed for plan in checked)
@@ -42,7 +42,7 @@ def ci_text(checked: Sequence[Checked], *, base: str) -> str:
     return "\n\n".join(blocks)
 
 
-def ci_markdown(checked: Sequence[Checked], *, base: str) -> str:
+def ci_markdown(checked: Sequence[CheckedFile], *, base: str) -> str:
     """Return the comment: a table of all plans, then the changes of each, within the size limit of comments."""
     failed = sum(plan.failed for plan in checked)
     changed = [plan for plan in checked if plan.changes]
@@ -65,7 +65,7 @@ def ci_markdown(checked: Sequence[Checked], *, base: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _failed_by_effect(one: Checked) -> list[str]:
+def _failed_by_effect(one: CheckedFile) -> list[str]:
     """Return the effect that made a plan fail, and the option that accepts it."""
     if not one.failed_by_effect:
         return []
@@ -75,7 +75,7 @@ def _failed_by_effect(one: Checked) -> list[str]:
     return [f"fails by its effect on running jobs, {level}: {MEANING[level]}; --fail-on {accepted} accepts it"]
 
 
-def _details(one: Checked, limit: int) -> list[str]:
+def _details(one: CheckedFile, limit: int) -> list[str]:
     blocks = [f"- **error** {code(line)}" for line in _failed_by_effect(one)]
     wrong = _wrong(one)
     if wrong:
@@ -92,7 +92,7 @@ def _details(one: Checked, limit: int) -> list[str]:
     return blocks
 
 
-def _table(checked: Sequence[Checked], base: str) -> str:
+def _table(checked: Sequence[CheckedFile], base: str) -> str:
     kinds = list(dict.fromkeys(kind for plan in checked for kind in plan.marks))
     head = ["plan", *kinds, f"compared with {code(base)}", "effect"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -103,7 +103,7 @@ def _table(checked: Sequence[Checked], base: str) -> str:
     return "\n".join(lines)
 
 
-def _verdict(one: Checked, base: str) -> str:
+def _verdict(one: CheckedFile, base: str) -> str:
     if one.removed:
         return "removed"
     if one.plan is None:
@@ -111,17 +111,17 @@ def _verdict(one: Checked, base: str) -> str:
     return f"{'failed' if one.failed else 'ok'} · {_difference(one)} · compared with {base}"
 
 
-def _difference(one: Checked) -> str:
+def _difference(one: CheckedFile) -> str:
     if one.removed:
         return "removed"
     if one.plan is None:
         return ""
     if one.before is None:
         return f"new, {count(len(one.plan.operators), 'operator')}"
-    return summary(one.changes)
+    return changes_summary(one.changes)
 
 
-def _wrong(one: Checked) -> list[Remark]:
+def _wrong(one: CheckedFile) -> list[Remark]:
     return [remark for remark in one.remarks if not remark.rule.startswith("diff-")]
 
 

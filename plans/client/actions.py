@@ -9,7 +9,7 @@ from __future__ import annotations
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.findings import Finding
+from hintplan.plans.text.findings import CompilerFinding
 
 
 @frozen
@@ -134,5 +134,5 @@ class Performed:
     """The planner's result for a statement; ``place`` is its position, for errors that occur during the action."""
 
     action: Action
-    findings: tuple[Finding, ...]
+    findings: tuple[CompilerFinding, ...]
     place: Diagnostic

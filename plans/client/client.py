@@ -18,7 +18,7 @@ from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.client import actions
 from hintplan.plans.client.actions import Action, Performed
 from hintplan.plans.client.interfaces import PlannerSession, ResultRows, ScriptUnit, SparkEngine
-from hintplan.plans.client.plan_files import plan_to_run, read_plan_file, written
+from hintplan.plans.client.plan_files import plan_to_run, read_plan_file, write_plan_file
 from hintplan.plans.client.table import TableWriter, is_number
 from hintplan.plans.connectors.policy import OPEN, Policy
 from hintplan.plans.errors import Diagnostic, HintplanError, NotInstalled, SqlError
@@ -27,8 +27,8 @@ from hintplan.plans.lazy import load as load_by_name
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.explain import explain_json
 from hintplan.plans.show.tree import show_tree
-from hintplan.plans.text.findings import errors_rendered, rendered
-from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.findings import diagnostic_text, errors_text
+from hintplan.plans.text.terminal import print_data, print_message
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,11 +79,11 @@ class Client:
         """Print an error or a warning with its source line; typed lines have no numbers."""
         source = self.session.source
         placed = not self.typed or problem.file is not None
-        say(rendered(problem, source.text_of(problem.file), severity, placed=placed))
+        print_message(diagnostic_text(problem, source.text_of(problem.file), severity, placed=placed))
 
     def say_errors(self, error: SqlError) -> None:
         """Print all errors of a statement, and their number."""
-        say(errors_rendered(error.diagnostics, self.session.source.text_of, placed=not self.typed))
+        print_message(errors_text(error.diagnostics, self.session.source.text_of, placed=not self.typed))
 
     def running(self) -> tuple[str, ...]:
         """Return the names of the jobs in the background."""
@@ -99,13 +99,13 @@ class Client:
         """Wait for the background jobs; return 0, or the exit code of the signal that stopped them."""
         if not self.running():
             return 0
-        say(f"waiting for {', '.join(self.running())}; Ctrl-C stops")
+        print_message(f"waiting for {', '.join(self.running())}; Ctrl-C stops")
         return self.engine.wait()
 
     def _do(self, action: Action) -> int:
         match action:
             case actions.Told():
-                say(action.text)
+                print_message(action.text)
             case actions.ShowRows():
                 self._show_rows(action.columns, action.rows)
             case actions.ShowText():
@@ -122,10 +122,10 @@ class Client:
             case actions.RunInsert():
                 return self._insert(action.plan, background=action.background)
             case actions.WritePlan(execute=False):
-                say(written(action, self.policy))
+                print_message(write_plan_file(action, self.policy))
             case actions.WritePlan():
                 plan, message = plan_to_run(action, self.policy, allow_fact_edits=self.allow_fact_edits)
-                say(message)
+                print_message(message)
                 return self._insert(plan, background=action.background)
             case actions.RunPlan():
                 plan = read_plan_file(action.path, self.policy, allow_fact_edits=self.allow_fact_edits)
@@ -133,17 +133,17 @@ class Client:
             case actions.FillCached():
                 if code := self.engine.fill(action.plan):
                     return code
-                say(action.text)
+                print_message(action.text)
             case actions.DropCached():
                 if self._engine is not None:
                     self._engine.drop_cached(action.plan)
-                say(action.text)
+                print_message(action.text)
             case actions.ListJobs():
                 jobs = self._engine.jobs.values() if self._engine is not None else ()
                 self._show_rows(("job name", "status"), tuple((job.name, job.status) for job in jobs))
             case actions.StopJob():
                 self.engine.stop(action.name)
-                say(f"job {action.name} stopped")
+                print_message(f"job {action.name} stopped")
             case _:
                 assert_never(action)
         return 0
@@ -151,7 +151,7 @@ class Client:
     def _insert(self, plan: Plan, *, background: bool) -> int:
         if background and plan.mode == "streaming":
             name = self.engine.start(plan)
-            say(f"job {name} started; SHOW JOBS lists jobs, STOP JOB '{name}' stops this one")
+            print_message(f"job {name} started; SHOW JOBS lists jobs, STOP JOB '{name}' stops this one")
             return 0
         return self.engine.insert(plan)
 
@@ -195,7 +195,7 @@ class Client:
         if self.as_json:
             self._print_json({key: text})
         else:
-            show(text)
+            print_data(text)
 
     def _print_json(self, value: Mapping[str, Any]) -> None:
         # json.dumps writes ASCII only, so no control character reaches a terminal.
@@ -208,7 +208,7 @@ def _table(headings: tuple[str, ...], numbers: tuple[bool, ...]) -> TableWriter:
 
 
 def _say_count(rows: int, before: str = "") -> None:
-    say(f"{before}{rows:,} {'row' if rows == 1 else 'rows'}")
+    print_message(f"{before}{rows:,} {'row' if rows == 1 else 'rows'}")
 
 
 def _placed(problem: Diagnostic, place: Diagnostic) -> Diagnostic:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.findings import Finding
+from hintplan.plans.text.findings import CompilerFinding
 
 ResultRows = list[tuple[str | None, tuple[Any, ...]]]
 """The row kind of each row, None in batch mode, and its values, as text or as JSON values."""
@@ -45,7 +45,7 @@ class PlannerSession(Protocol):
         """The text of all statements."""
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[CompilerFinding]:
         """The warnings and notes of the current statement, or of the init files."""
 
     def feed(self, text: str) -> Iterator[ScriptUnit]:

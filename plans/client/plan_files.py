@@ -61,7 +61,7 @@ def _looks_like_plan(path: str) -> bool:
     return b'"format"' in data and b'"operators"' in data
 
 
-def written(action: WritePlan, policy: Policy) -> str:
+def write_plan_file(action: WritePlan, policy: Policy) -> str:
     """Write the plan unless an existing file must stay, and return a message.
 
     Raise PlanError if the file exists and the statement does not state what to do then.
@@ -91,7 +91,7 @@ def plan_to_run(action: WritePlan, policy: Policy, *, allow_fact_edits: bool) ->
                 hint=f"EXECUTE PLAN executes it as it is; to compile it again, remove it or {_FORCE}",
             )
         return existing, f"{path} is there already, and is executed"
-    return action.plan, written(action, policy)
+    return action.plan, write_plan_file(action, policy)
 
 
 def difference(found: Plan, compiled: Plan) -> str:

@@ -31,7 +31,7 @@ from hintplan.plans.client.client import Client
 from hintplan.plans.client.completion import Names, complete
 from hintplan.plans.errors import NotInstalled, SqlError
 from hintplan.plans.lazy import load
-from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.terminal import print_data, print_message
 
 _PROMPT = "hintplan> "
 _COMMANDS = ("QUIT", "EXIT", "HELP", "CLEAR")
@@ -64,7 +64,7 @@ def run_shell(client: Client, *, debug: bool, terminal: Input | None = None, out
         input=terminal,
         output=output,
     )
-    say("hintplan SQL; statements end with ';', HELP lists them, QUIT or Ctrl-D leaves")
+    print_message("hintplan SQL; statements end with ';', HELP lists them, QUIT or Ctrl-D leaves")
     while True:
         try:
             with patch_stdout(raw=True):
@@ -78,7 +78,7 @@ def run_shell(client: Client, *, debug: bool, terminal: Input | None = None, out
             if word in ("QUIT", "EXIT"):
                 break
             if word == "HELP":
-                show(_HELP)
+                print_data(_HELP)
             else:
                 clear()
             continue
@@ -95,19 +95,19 @@ def _run(client: Client, text: str, *, debug: bool) -> None:
     except SqlError as error:
         client.session.skip()
         if debug:
-            say(traceback.format_exc())
+            print_message(traceback.format_exc())
         client.say_errors(error)
     except NotInstalled as error:
         client.session.skip()
-        say(str(error))
+        print_message(str(error))
     except KeyboardInterrupt:
         client.session.skip()
-        say("interrupted")
+        print_message("interrupted")
 
 
 def _tell_of_jobs(client: Client) -> None:
     if running := client.running():
-        say(f"stopping {', '.join(running)}")
+        print_message(f"stopping {', '.join(running)}")
 
 
 def is_command(text: str) -> bool:
@@ -167,6 +167,6 @@ def _history() -> History:
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
-        say(f"no history: {path}: {error.strerror}")
+        print_message(f"no history: {path}: {error.strerror}")
         return InMemoryHistory()
     return FileHistory(str(path))

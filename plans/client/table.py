@@ -26,7 +26,7 @@ from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 __all__ = ["NULL", "TableWriter", "io", "is_number"]
 

@@ -9,20 +9,19 @@ from pathlib import Path
 
 import click
 
-from hintplan.plans.ci.checks import NEVER, RULES, Checked, check_plan, no_plan_any_more, removed_plan, with_lint
+from hintplan.plans.ci.checks import NEVER, RULES, CheckedFile, check_plan, no_plan_any_more, removed_plan, with_lint
 from hintplan.plans.commands.diff import FAIL_ON, least_level
 from hintplan.plans.commands.options import allow_fact_edits_option, allow_module_option, init_option
 from hintplan.plans.errors import Diagnostic, HintplanError, PlanError
 from hintplan.plans.files import git
 from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
 from hintplan.plans.files.named_script import init_of, named_script
-from hintplan.plans.files.plan_like import is_plan_like
-from hintplan.plans.files.plan_source import CompiledScript, compile_text, init_texts
-from hintplan.plans.lint.run import lint
+from hintplan.plans.files.plan_source import CompiledScript, compile_text, init_texts, is_plan_like
+from hintplan.plans.lint.run import lint_files
 from hintplan.plans.review.annotations import Remark
 from hintplan.plans.text.jsontext import MAX_BYTES
 from hintplan.plans.text.project import sql_dir_for
-from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.terminal import print_data, print_message
 from hintplan.plans.text.text_file import script_text
 
 
@@ -86,7 +85,7 @@ def ci_command(
                 allow_fact_edits=allow_fact_edits,
             )
         )
-    checked = with_lint(checked, lint(files, allow_fact_edits=allow_fact_edits))
+    checked = with_lint(checked, lint_files(files, allow_fact_edits=allow_fact_edits))
     if not paths:
         checked += _removed(revision, files)
     shown_base = base.removeprefix(git.PREFIX)
@@ -99,10 +98,10 @@ def ci_command(
 
         text = github(remarks)
         if text:
-            show(text)
-        say(ci_text(checked, base=shown_base))
+            print_data(text)
+        print_message(ci_text(checked, base=shown_base))
     else:
-        show(ci_text(checked, base=shown_base))
+        print_data(ci_text(checked, base=shown_base))
     return 1 if any(plan.failed for plan in checked) else 0
 
 
@@ -115,7 +114,7 @@ def _base(base: str) -> str:
     git.check_revision(name, shown=base, hint=_local_base(name))
     code, ancestor, _ = git.git("merge-base", "--end-of-options", name, "HEAD")
     if code:
-        say(f"warning: {name} and this commit have no known ancestor; comparing with {name} itself")
+        print_message(f"warning: {name} and this commit have no known ancestor; comparing with {name} itself")
         return name
     return ancestor.strip()
 
@@ -151,7 +150,7 @@ def _is_plan(name: str) -> bool:
     return is_plan_like(Path(name).read_bytes())
 
 
-def _removed(revision: str, files: Sequence[str]) -> list[Checked]:
+def _removed(revision: str, files: Sequence[str]) -> list[CheckedFile]:
     """Return the plans of the base that were removed, and the plans that were replaced by something else."""
     top = git.git("rev-parse", "--show-prefix")[1].strip()
     changed = ("diff", "--relative", "--no-ext-diff", "--no-renames", "--name-only", "-z", revision, "--", "*.json")

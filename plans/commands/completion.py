@@ -4,7 +4,7 @@ Click provides the scripts and the protocol; this module computes the completion
 command only for the names and values of its options, and reads a plan as plain JSON. ``completes`` in
 :data:`hintplan.plans.commands.root.COMMANDS` lists the kinds of a command's arguments.
 
->>> [item.value for item in complete(["completion"], "z")]
+>>> [item.value for item in shell_completions(["completion"], "z")]
 ['zsh']
 """
 
@@ -28,12 +28,12 @@ from hintplan.plans.commands.completion_paths import (
     Offer,
     assignments,
     operators,
-    read_document,
+    readable_document,
     setting_paths,
     stepwise,
 )
 from hintplan.plans.commands.root import COMMANDS, root
-from hintplan.plans.text.terminal import show
+from hintplan.plans.text.terminal import print_data
 
 VARIABLE = "_HINTPLAN_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
@@ -94,7 +94,7 @@ def completion_command(shell: str) -> None:
     fish:  hintplan completion fish > ~/.config/fish/completions/hintplan.fish
     """
     classes: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
-    show(classes[shell](root, {}, "hintplan", VARIABLE).source().rstrip("\n"))
+    print_data(classes[shell](root, {}, "hintplan", VARIABLE).source().rstrip("\n"))
 
 
 def register() -> None:
@@ -103,7 +103,7 @@ def register() -> None:
         add_completion_class(cls)
 
 
-def complete(words: Sequence[str], typed: str) -> list[CompletionItem[str]]:
+def shell_completions(words: Sequence[str], typed: str) -> list[CompletionItem[str]]:
     """Return the completions of ``typed`` after ``words``, which follow the program's name."""
     if not words:
         names = [(name, command.help) for name, command in COMMANDS.items()]
@@ -137,7 +137,7 @@ def _values(kind: object, metavar: str, plan: str | None, typed: str) -> list[Co
         from hintplan.plans.model.config import KEYS
 
         return _matching((Offer(text=f"{key}=", help=spec.description) for key, spec in KEYS.items()), typed)
-    document = read_document(plan) if plan is not None and metavar in ("ID", "PATH=VALUE", "PATH") else None
+    document = readable_document(plan) if plan is not None and metavar in ("ID", "PATH=VALUE", "PATH") else None
     if document is None:
         return _FILES
     if metavar == "ID":
@@ -187,7 +187,7 @@ class _Bash(BashComplete):
         return words, typed
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        return complete(args, incomplete)
+        return shell_completions(args, incomplete)
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         # Bash replaces only the text after the last word break, such as the value after "=".
@@ -201,7 +201,7 @@ class _Zsh(ZshComplete):
     source_template = _ZSH
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        return complete(args, incomplete)
+        return shell_completions(args, incomplete)
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         return f"{item.type}\n{item.value}\n{item.help or item.value}"
@@ -210,5 +210,5 @@ class _Zsh(ZshComplete):
 class _Fish(FishComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         # Fish itself adds no blank after "=" and ".".
-        items = complete(args, incomplete)
+        items = shell_completions(args, incomplete)
         return [CompletionItem(i.value, "plain" if i.type == "open" else i.type, i.help) for i in items]

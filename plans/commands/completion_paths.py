@@ -38,7 +38,7 @@ class Offer:
     help: str = ""
 
 
-def read_document(path: str) -> Json | None:
+def readable_document(path: str) -> Json | None:
     """Return the JSON of the plan at ``path``, or None if it is no plan or cannot be read."""
     try:
         with open(path, "rb") as stream:

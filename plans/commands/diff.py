@@ -17,13 +17,13 @@ from hintplan.plans.commands.options import (
     json_format_option,
 )
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.compare.report import of_level
 from hintplan.plans.files.codec import is_script
 from hintplan.plans.files.plan_source import PlanSource, read_source
 from hintplan.plans.settings.effects import LEVELS, Level
-from hintplan.plans.text.terminal import show, wants_colour
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
+from hintplan.plans.text.terminal import print_data, wants_colour
 
 _WITH_SQL = ("text", "markdown", "json")
 _SAME_SQL = "the scripts are the same"
@@ -90,23 +90,23 @@ def diff_command(
     if any(source.places is not None for source in sources):
         # The names of scripts are arguments of the call, so they are no differences.
         old = replace(old, source=new.source, init=new.init)
-    changes = diff(old, new)
+    changes = compare_plans(old, new)
     sql = _sql_difference(*sources) if with_sql else None
-    text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)
+    text = rendered_diff(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)
     if text or layout != "github":
-        show(text, styled=layout == "text" and wants_colour())
-    if failing(changes, fail_on):
+        print_data(text, styled=layout == "text" and wants_colour())
+    if has_failing_change(changes, fail_on):
         return 1
     return 2 if exit_code and changes else 0
 
 
 def _sql_difference(before: PlanSource, after: PlanSource) -> str:
-    from hintplan.plans.review.diff_sql import script_of, sql_difference
+    from hintplan.plans.review.diff_sql import plan_script, sql_difference
 
-    return sql_difference(script_of(before), script_of(after))
+    return sql_difference(plan_script(before), plan_script(after))
 
 
-def failing(changes: Sequence[Change], fail_on: str | None) -> bool:
+def has_failing_change(changes: Sequence[Change], fail_on: str | None) -> bool:
     """Return True if one of ``changes`` has an effect at least as severe as ``fail_on``."""
     least = least_level(fail_on)
     return least is not None and bool(of_level(changes, least))
@@ -117,7 +117,7 @@ def least_level(fail_on: str | None) -> Level | None:
     return next((level for level in LEVELS if level == fail_on), LEVELS[0]) if fail_on is not None else None
 
 
-def rendered(
+def rendered_diff(
     before: PlanSource,
     after: PlanSource,
     changes: Sequence[Change],
@@ -129,13 +129,13 @@ def rendered(
     sql: str | None = None,
 ) -> str:
     """Return the changes in one of ``FORMATS``; ``sql`` is the difference of the scripts, if requested."""
-    from hintplan.plans.compare.report import WIDTH, Detail, report_text
+    from hintplan.plans.compare.report import WIDTH, Detail, changes_text
 
     detail: Detail = "concise" if concise else "full" if full else "normal"
     if layout == "text":
         width = _columns(WIDTH) if sys.stdout.isatty() else WIDTH
         painted = {"paint": _painted} if wants_colour() else {}
-        report = report_text(changes, detail=detail, width=width, **painted)
+        report = changes_text(changes, detail=detail, width=width, **painted)
         return report if sql is None else f"{report}\n\n{clean(sql) or _SAME_SQL}"
     if layout == "markdown":
         from hintplan.plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
@@ -151,9 +151,9 @@ def rendered(
             else f"{report}\n\nThe scripts differ too much to show."
         )
     if layout == "json":
-        from hintplan.plans.compare.json_report import report_json
+        from hintplan.plans.compare.json_report import changes_json
 
-        return json.dumps({**report_json(changes), **({} if sql is None else {"sql": sql})}, indent=2)
+        return json.dumps({**changes_json(changes), **({} if sql is None else {"sql": sql})}, indent=2)
     if layout == "html":
         from hintplan.plans.review.diff_html import drawing_of, report_html
 

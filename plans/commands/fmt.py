@@ -8,12 +8,12 @@ import click
 
 from hintplan.plans.errors import Diagnostic, PlanError, on_one_line
 from hintplan.plans.files.codec import loads, plan_bytes, put_plan_bytes, write_plan_bytes
-from hintplan.plans.files.fmt import formatted
+from hintplan.plans.files.fmt import canonical_text
 from hintplan.plans.files.plan_source import read_bytes
-from hintplan.plans.merge.conflict_text import marked, sides_of
+from hintplan.plans.merge.conflict_text import sides_of, with_conflict_markers
 from hintplan.plans.merge.flat import flat_lines
 from hintplan.plans.text.redaction import without_json_literals
-from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.terminal import print_data, print_message
 
 
 @click.command("fmt")
@@ -30,7 +30,7 @@ def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
     for path in paths:
         try:
             data, file = plan_bytes(path)
-            result = formatted(data, file=file)
+            result = canonical_text(data, file=file)
         except PlanError as error:
             problems += error.diagnostics
             continue
@@ -42,12 +42,12 @@ def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
         raise PlanError(diagnostics=tuple(problems))
     for path, data, result in changed:
         if as_diff:
-            show(_difference(path, data, result))
+            print_data(_difference(path, data, result))
         if check or as_diff:
-            say(f"{on_one_line(path)}: would be laid out anew")
+            print_message(f"{on_one_line(path)}: would be laid out anew")
         else:
             write_plan_bytes(result, path)
-            say(f"{on_one_line(path)}: laid out anew")
+            print_message(f"{on_one_line(path)}: laid out anew")
     return 2 if changed and (check or as_diff) else 0
 
 
@@ -63,12 +63,12 @@ def flat_command(path: str, lenient: bool) -> None:
     """Print one line for each fact and setting of a plan, for diffs and searches."""
     data, _, file = read_bytes(path)
     try:
-        show(_flat(data, file))
+        print_data(_flat(data, file))
     except PlanError:
         if not lenient:
             raise
         text = _flat_conflict(data.decode("utf-8", "backslashreplace"))
-        show(without_json_literals(text).rstrip("\n"))
+        print_data(without_json_literals(text).rstrip("\n"))
 
 
 def _flat(data: bytes | str, file: str | None = None) -> str:
@@ -82,4 +82,4 @@ def _flat_conflict(text: str) -> str:
         ours, theirs = (_flat(side).encode() + b"\n" for side in sides or ())
     except (ValueError, PlanError):
         return text
-    return marked(ours, theirs, labels=("ours", "theirs")).decode()
+    return with_conflict_markers(ours, theirs, labels=("ours", "theirs")).decode()

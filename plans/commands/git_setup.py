@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hintplan.plans.files.git_setup import Setup, apply_setup, planned
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 
 _SHOWN = 80
 
@@ -23,7 +23,7 @@ def git_setup_command(patterns: tuple[str, ...], everywhere: bool, dry_run: bool
     if not dry_run:
         apply_setup(setup)
     for line in _lines(setup, "would " if dry_run else "", None if dry_run else _SHOWN):
-        say(line)
+        print_message(line)
 
 
 def _lines(setup: Setup, would: str, most: int | None) -> list[str]:

@@ -3,7 +3,7 @@
 The command keeps other settings and entries. It does not change a file with comments, because it would lose them, and
 prints the entry to add instead. Running it again changes nothing.
 
->>> merged({"editor.tabSize": 2}, ["plan.json"])["editor.tabSize"]
+>>> with_schema_entry({"editor.tabSize": 2}, ["plan.json"])["editor.tabSize"]
 2
 """
 
@@ -20,7 +20,7 @@ import click
 from hintplan.plans.errors import HintplanError, PlanError
 from hintplan.plans.files.codec import write_plan_bytes
 from hintplan.plans.format.editor_schema import editor_schema_text
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 
 SCHEMA_FILE = "hintplan.schema.json"
 URL = f"./.vscode/{SCHEMA_FILE}"
@@ -53,7 +53,7 @@ def init_command(directory: str, patterns: tuple[str, ...]) -> None:
     _write(settings, after)
 
 
-def merged(settings: dict[str, Any], patterns: Sequence[str]) -> dict[str, Any]:
+def with_schema_entry(settings: dict[str, Any], patterns: Sequence[str]) -> dict[str, Any]:
     """Return the settings with an entry for plans, keeping additions of earlier runs and of users to that entry."""
     schemas = settings.get("json.schemas", [])
     if not isinstance(schemas, list):
@@ -70,16 +70,16 @@ def _settings_text(path: Path, before: bytes | None, patterns: Sequence[str]) ->
     """Return the new bytes of the settings file; they equal the old ones if nothing is missing."""
     text = before.decode("utf-8-sig", errors="replace") if before is not None else ""
     if not text.strip():
-        return _printed(merged({}, patterns), "  ")
+        return _printed(with_schema_entry({}, patterns), "  ")
     try:
         settings = json.loads(text)
         if not isinstance(settings, dict):
             raise ValueError
-        wanted = merged(settings, patterns)
+        wanted = with_schema_entry(settings, patterns)
     except (ValueError, HintplanError) as error:
         if before is not None and _has_entry(text, patterns):
             return before
-        entry = json.dumps(merged({}, patterns)["json.schemas"][0])
+        entry = json.dumps(with_schema_entry({}, patterns)["json.schemas"][0])
         raise PlanError(
             "the settings have comments or are no plain JSON, and would lose something if they were written anew",
             file=str(path),
@@ -116,8 +116,8 @@ def _plans_in(folder: Path) -> list[str]:
 
 def _write(path: Path, data: bytes) -> None:
     if path.exists() and path.read_bytes() == data:
-        say(f"{path}: as it should be")
+        print_message(f"{path}: as it should be")
         return
     verb = "changed" if path.exists() else "written"
     write_plan_bytes(data, path)
-    say(f"{path}: {verb}")
+    print_message(f"{path}: {verb}")

@@ -7,10 +7,10 @@ import click
 from hintplan.plans.commands.options import allow_module_option, init_option, json_format_option
 from hintplan.plans.files.git import PREFIX
 from hintplan.plans.lint.registry import RULES, rule_called
-from hintplan.plans.lint.report import FORMATS, rendered, summary
-from hintplan.plans.lint.run import LEVELS, failing, lint
+from hintplan.plans.lint.report import FORMATS, lint_report_text, lint_summary
+from hintplan.plans.lint.run import LEVELS, has_failures, lint_files
 from hintplan.plans.text.names import did_you_mean
-from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.terminal import print_data, print_message
 
 
 @click.command("lint")
@@ -61,7 +61,7 @@ def lint_command(
         raise click.UsageError("--fix writes files, and '-' is none")
     if fix and any(path.startswith(PREFIX) for path in paths):
         raise click.UsageError("--fix writes files, and does not change what git has")
-    report = lint(
+    report = lint_files(
         paths,
         config=config,
         script=script,
@@ -70,12 +70,12 @@ def lint_command(
         allow_fact_edits=allow_fact_edits,
         fix=fix,
     )
-    text = rendered(report, "json" if as_json else layout, whole=whole)
+    text = lint_report_text(report, "json" if as_json else layout, whole=whole)
     if text:
-        show(text)
+        print_data(text)
     if layout == "text" and not as_json:
-        say(summary(report, len(paths)))
-    return 1 if failing(report, fail_on) else 0
+        print_message(lint_summary(report, len(paths)))
+    return 1 if has_failures(report, fail_on) else 0
 
 
 def _explain(name: str) -> None:
@@ -83,6 +83,6 @@ def _explain(name: str) -> None:
     if rule is None:
         valid = [*RULES, *(rule.slug for rule in RULES.values())]
         raise click.UsageError(f"there is no rule '{name}'; {did_you_mean(name, valid, what='rules')}")
-    show(f"{rule.id} {rule.slug} ({rule.level})\n\n{rule.about}\n{rule.why}\n\nWhat to do: {rule.advice}.")
+    print_data(f"{rule.id} {rule.slug} ({rule.level})\n\n{rule.about}\n{rule.why}\n\nWhat to do: {rule.advice}.")
     if rule.fixable:
-        show("--fix mends it where that changes nothing that runs.")
+        print_data("--fix mends it where that changes nothing that runs.")

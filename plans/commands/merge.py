@@ -14,15 +14,15 @@ from typing import Any
 import click
 
 from hintplan.plans.commands.options import json_report_option, one_on_stdout, plan_output_option, show_json
-from hintplan.plans.compare.report import report_text
+from hintplan.plans.compare.report import changes_text
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import dumps, loads, put_plan_bytes, read_plan_bytes, write_plan_bytes
 from hintplan.plans.files.git import git as git_says
-from hintplan.plans.merge.conflict_text import marked
-from hintplan.plans.merge.merge import Merged, conflict_sides, merge
-from hintplan.plans.merge.merge_text import described, path_of
+from hintplan.plans.merge.conflict_text import with_conflict_markers
+from hintplan.plans.merge.merge import MergedPlan, conflict_sides, merge_plans
+from hintplan.plans.merge.merge_text import path_of, unit_text
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 
 _FAILED = 70
 _HINT = (
@@ -61,13 +61,13 @@ def merge_command(
             return _drive(base, ours, theirs, name or ours, marker_size)
         except Exception as error:  # noqa: BLE001
             # For git, 1 means a conflict with markers in the file; any other code makes git merge the lines.
-            say(f"{name or ours}: {type(error).__name__}: {error}")
+            print_message(f"{name or ours}: {type(error).__name__}: {error}")
             return _FAILED
     one_on_stdout(output, as_json=as_json)
     versions = [_read(file) for file in (base, ours, theirs)]
     if versions[1] is None or versions[2] is None:
         raise PlanError("the file is empty", file=ours if versions[1] is None else theirs)
-    merged = merge(versions[0], versions[1], versions[2])
+    merged = merge_plans(versions[0], versions[1], versions[2])
     if as_json:
         show_json(_report(merged))
     if merged.plan is None:
@@ -76,9 +76,9 @@ def merge_command(
         return 1
     put_plan_bytes(dumps(merged.plan), output)
     if not as_json:
-        say(report_text(merged.changed))
+        print_message(changes_text(merged.changed))
         for edit in merged.underneath:
-            say(f"{edit.path}: {edit.value} is kept over {edit.after}; it was over {edit.before}")
+            print_message(f"{edit.path}: {edit.value} is kept over {edit.after}; it was over {edit.before}")
     return 0
 
 
@@ -89,21 +89,21 @@ def _drive(base: str, ours: str, theirs: str, name: str, marker_size: int) -> in
         before, first, second = (_read(file, f"{name} ({side})") for side, file in files.items())
         if first is None or second is None:
             raise PlanError("the file is empty", file=name)
-        merged = merge(before, first, second)
+        merged = merge_plans(before, first, second)
     except PlanError as error:
         return _merge_lines(base, ours, theirs, marker_size, name, error)
     if merged.plan is not None:
         write_plan_bytes(dumps(merged.plan), ours)
         for edit in merged.underneath:
-            say(f"{name}: {edit.path}: {edit.value} is kept over {edit.after}; it was over {edit.before}")
+            print_message(f"{name}: {edit.path}: {edit.value} is kept over {edit.after}; it was over {edit.before}")
         return 0
     sides = conflict_sides(before, first, second)
     shown = sides["base"] if _wants_base() and before is not None else None
     labels = ("ours", "theirs")
-    text = marked(sides["ours"], sides["theirs"], labels=labels, base=shown, marker_size=marker_size)
+    text = with_conflict_markers(sides["ours"], sides["theirs"], labels=labels, base=shown, marker_size=marker_size)
     write_plan_bytes(text, ours)
     for diagnostic in _diagnostics(merged, name):
-        say(str(diagnostic))
+        print_message(str(diagnostic))
     return 1
 
 
@@ -120,8 +120,8 @@ def _merge_lines(base: str, ours: str, theirs: str, marker_size: int, name: str,
     try:
         _read(ours, name)
     except PlanError:
-        say(f"{name}: not merged by meaning, because one version is no valid plan; git has merged its lines")
-        say(str(error))
+        print_message(f"{name}: not merged by meaning, because one version is no valid plan; git has merged its lines")
+        print_message(str(error))
         return 1
     return 1 if conflict else 0
 
@@ -141,9 +141,9 @@ def _read(file: str, shown: str | None = None) -> Plan | None:
     return loads(data, file=shown or file) if data else None
 
 
-def _diagnostics(merged: Merged, file: str) -> Iterator[Diagnostic]:
+def _diagnostics(merged: MergedPlan, file: str) -> Iterator[Diagnostic]:
     for conflict in merged.conflicts:
-        sides = f"ours {described(conflict.ours)}, theirs {described(conflict.theirs)}, base {described(conflict.base)}"
+        sides = f"ours {unit_text(conflict.ours)}, theirs {unit_text(conflict.theirs)}, base {unit_text(conflict.base)}"
         message = f"both sides changed it: {sides}"
         if isinstance(conflict.ours, dict) and isinstance(conflict.theirs, dict):
             differ = [k for k in {**conflict.ours, **conflict.theirs} if conflict.ours.get(k) != conflict.theirs.get(k)]
@@ -154,14 +154,14 @@ def _diagnostics(merged: Merged, file: str) -> Iterator[Diagnostic]:
         yield Diagnostic(message=message, path=problem.path, file=file, hint=problem.hint or _HINT)
 
 
-def _report(merged: Merged) -> dict[str, Any]:
+def _report(merged: MergedPlan) -> dict[str, Any]:
     return {
         "done": merged.plan is not None,
         "changed": [{"path": c.path, "before": c.before, "after": c.after, "note": c.note} for c in merged.changed],
         "changed-underneath": [asdict(edit) for edit in merged.underneath],
         "conflicts": [
             {"path": path_of(conflict.key)}
-            | {side: described(getattr(conflict, side)) for side in ("base", "ours", "theirs")}
+            | {side: unit_text(getattr(conflict, side)) for side in ("base", "ours", "theirs")}
             for conflict in merged.conflicts
         ],
         "problems": [asdict(problem) for problem in merged.problems],

@@ -15,7 +15,7 @@ import click
 from hintplan.plans.files.codec import loads
 from hintplan.plans.files.plan_source import read_bytes
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.terminal import show
+from hintplan.plans.text.terminal import print_data
 
 allow_fact_edits_option = click.option(
     "--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand."
@@ -52,7 +52,7 @@ def one_on_stdout(output: str | None, *, as_json: bool) -> None:
 
 def show_json(value: object) -> None:
     """Print a JSON value for scripts, with non-ASCII characters as escapes, so that none reaches a terminal."""
-    show(json.dumps(value, indent=2))
+    print_data(json.dumps(value, indent=2))
 
 
 def key_values(given: Iterable[str]) -> dict[str, str]:

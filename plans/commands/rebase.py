@@ -15,10 +15,10 @@ from hintplan.plans.commands.options import json_report_option, one_on_stdout, p
 from hintplan.plans.files.codec import dumps, load, loads, plan_bytes, put_plan_bytes, read_document
 from hintplan.plans.format.digest import changed_facts
 from hintplan.plans.merge.moved import moves_for
-from hintplan.plans.merge.rebase import rebase
-from hintplan.plans.merge.rebase_report import raise_obstacles, report_json, report_text
+from hintplan.plans.merge.rebase import rebase_plan
+from hintplan.plans.merge.rebase_report import raise_obstacles, rebase_json, rebase_text
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 
 
 def rebase_options(function: Callable[..., int]) -> Callable[..., int]:
@@ -64,18 +64,18 @@ def write_rebased(
     # Edits of facts are not carried over, because facts come from the SQL.
     left = changed_facts(old, read_document(data)) if allow_fact_edits else []
     kept = moves_for(Path(output or "plan.json") if old_file == "<stdin>" else Path(old_file), old, new)
-    rebased = rebase(new, old, {**kept, **parse_map(moves)}, drop_orphans=drop_orphans)
+    rebased = rebase_plan(new, old, {**kept, **parse_map(moves)}, drop_orphans=drop_orphans)
     if as_json:
-        show_json({**report_json(rebased, old_file), "facts-left-behind": left})
+        show_json({**rebase_json(rebased, old_file), "facts-left-behind": left})
     elif rebased.plan is None:
         raise_obstacles(rebased, old_file)
     if rebased.plan is None:
         return 1
     put_plan_bytes(dumps(rebased.plan), output)
     if not as_json:
-        say(report_text(rebased))
+        print_message(rebase_text(rebased))
         if left:
-            say(f"facts that were changed by hand are as the SQL has them: {', '.join(left)}")
+            print_message(f"facts that were changed by hand are as the SQL has them: {', '.join(left)}")
     return 0
 
 

@@ -109,7 +109,7 @@ COMMANDS = {
         completes=("bash|zsh|fish",),
     ),
     "schema": LazyCommand(
-        target="hintplan.plans.commands.schema:schema_command", help="Print the JSON Schema of plans."
+        target="hintplan.plans.commands.validate:schema_command", help="Print the JSON Schema of plans."
     ),
 }
 

@@ -8,7 +8,7 @@ import click
 
 from hintplan.plans.commands.options import allow_fact_edits_option, json_option, show_json
 from hintplan.plans.files.codec import loads, read_plan_bytes, write_plan_bytes
-from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.terminal import print_data, print_message
 
 
 @click.command("set")
@@ -40,10 +40,10 @@ def set_command(
     hintplan set plan.json --remove config.table.exec.state.ttl
     """
     from hintplan.plans.analysis.repeated import one_sided_changes
-    from hintplan.plans.compare.diff import diff
-    from hintplan.plans.compare.json_report import report_json
-    from hintplan.plans.compare.report import report_text
-    from hintplan.plans.edit.assign import assigned
+    from hintplan.plans.compare.diff import compare_plans
+    from hintplan.plans.compare.json_report import changes_json
+    from hintplan.plans.compare.report import changes_text
+    from hintplan.plans.edit.assign import apply_edits
     from hintplan.plans.files.rewrite import rewrite
     from hintplan.plans.model.reasons import outdated_reasons
 
@@ -52,20 +52,20 @@ def set_command(
     data = read_plan_bytes(path)
     # The edit may repair the plan, so its meaning is checked afterwards.
     plan = loads(data, file=path, allow_fact_edits=allow_fact_edits, check_meaning=False)
-    edited = assigned(plan, map(_pair, assignments), removals, reason=reason)
+    edited = apply_edits(plan, map(_pair, assignments), removals, reason=reason)
     written = rewrite(data, plan, edited)
     loads(written, file=path, allow_fact_edits=allow_fact_edits)
     if written != data:
         write_plan_bytes(written, path)
-    changes = diff(plan, edited)
+    changes = compare_plans(plan, edited)
     if as_json:
-        show_json(report_json(changes))
+        show_json(changes_json(changes))
     else:
-        show(report_text(changes))
+        print_data(changes_text(changes))
     for old, was in () if reason is not None else outdated_reasons(plan, replace(edited, reasons=plan.reasons)):
-        say(f"note: {old}: the reason was given for {was} and is removed; --reason TEXT gives another one")
+        print_message(f"note: {old}: the reason was given for {was} and is removed; --reason TEXT gives another one")
     for warning in one_sided_changes(plan, edited):
-        say(f"note: {warning.path}: {warning.message}")
+        print_message(f"note: {warning.path}: {warning.message}")
 
 
 def _pair(assignment: str) -> tuple[str, str]:

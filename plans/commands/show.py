@@ -20,9 +20,9 @@ from hintplan.plans.errors import HintplanError
 from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
 from hintplan.plans.files.named_script import init_of, named_script
 from hintplan.plans.files.plan_source import PlanSource, compile_text, init_texts, read_source
-from hintplan.plans.show.page_script import Script, script_of
+from hintplan.plans.show.page_script import Script, page_script
 from hintplan.plans.show.tree import show_tree
-from hintplan.plans.text.terminal import say, show
+from hintplan.plans.text.terminal import print_data, print_message
 from hintplan.plans.text.text_file import script_text
 
 
@@ -83,7 +83,7 @@ def show_command(
         # HTML and SVG are escaped already, by the rules of their format.
         click.echo(text, nl=False)
     else:
-        show(text)
+        print_data(text)
 
 
 def format_of(output: str | None) -> str:
@@ -101,7 +101,7 @@ def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str], i
     plan = source.plan
     if source.places is not None and sql is None:
         name = os.path.basename(source.file or source.name)
-        return script_of(name, source.data.decode(), plan, plan, source.places)
+        return page_script(name, source.data.decode(), plan, plan, source.places)
     path = sql
     if path is None and source.file is not None and source.name == source.file:
         path = named_script(plan.source, os.path.dirname(source.file))
@@ -112,6 +112,6 @@ def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str], i
         texts = init_texts(init_of(path, plan.init, init))
         compiled = compile_text(text, path, {}, allow_modules, texts)
     except HintplanError as error:
-        say(f"warning: {path} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
+        print_message(f"warning: {path} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
         return Script(file=os.path.basename(path), text=text)
-    return script_of(os.path.basename(path), text, plan, compiled.plan, compiled.positions)
+    return page_script(os.path.basename(path), text, plan, compiled.plan, compiled.positions)

@@ -32,7 +32,7 @@ from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.errors import SqlError
 from hintplan.plans.files.plan_source import init_texts
 from hintplan.plans.lazy import load
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 from hintplan.plans.text.text_file import read_text
 
 _STDIN = "<stdin>"
@@ -119,7 +119,7 @@ def _read_init_files(client: Client, names: Sequence[str], *, debug: bool) -> bo
         session.source.raise_problems()
     except SqlError as error:
         if debug:
-            say(traceback.format_exc())
+            print_message(traceback.format_exc())
         client.say_errors(error)
         return False
     for finding in session.findings:
@@ -135,7 +135,7 @@ def _run_script(client: Client, text: str, *, continue_on_error: bool, debug: bo
             code = client.run(unit)
         except SqlError as error:
             if debug:
-                say(traceback.format_exc())
+                print_message(traceback.format_exc())
             client.say_errors(error)
             failed.append(source.place(unit.start)[0])
             if not continue_on_error:
@@ -146,6 +146,6 @@ def _run_script(client: Client, text: str, *, continue_on_error: bool, debug: bo
     if failed and continue_on_error:
         lines = ", ".join(map(str, failed))
         summary = f"{len(failed)} of {client.statement} statements failed"
-        say(f"{summary}, at line {lines}" if len(failed) == 1 else f"{summary}, at lines {lines}")
+        print_message(f"{summary}, at line {lines}" if len(failed) == 1 else f"{summary}, at lines {lines}")
     code = 0 if failed and not continue_on_error else client.wait()
     return code or (1 if failed else 0)

@@ -17,7 +17,7 @@ from hintplan.plans.commands.options import (
     json_option,
     show_json,
 )
-from hintplan.plans.edit.why import ScriptSays, settings_below, why
+from hintplan.plans.edit.why import ScriptLayers, explain_setting, settings_below
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.files import git
 from hintplan.plans.files.codec import is_script
@@ -25,7 +25,7 @@ from hintplan.plans.files.named_script import init_of, is_plain_name, named_scri
 from hintplan.plans.files.plan_source import PlanSource, compile_text, init_texts, read_bytes, read_source
 from hintplan.plans.format.paths import find
 from hintplan.plans.text.jsontext import JsonText
-from hintplan.plans.text.terminal import say, show, wants_colour
+from hintplan.plans.text.terminal import print_data, print_message, wants_colour
 from hintplan.plans.text.text_file import script_text
 
 
@@ -62,27 +62,27 @@ def why_command(
         if as_json:
             show_json([listed_json(setting, source.plan) for setting in below])
         else:
-            show(listed_text(below, source.plan))
+            print_data(listed_text(below, source.plan))
         return
-    why(source.plan, path)  # raise for a wrong path before searching for a script
+    explain_setting(source.plan, path)  # raise for a wrong path before searching for a script
     script = _script(source, sql, config, allow_modules, init)
-    origin = why(source.plan, path, script)
+    origin = explain_setting(source.plan, path, script)
     edit_place = _place_in_plan(source, origin.path) if source.places is None else None
     if as_json:
         show_json(why_json(origin, script, source, edit_place))
         return
     paint = partial(click.style, bold=True) if wants_colour() else str
-    show(why_text(origin, script, source, edit_place, paint=paint), styled=False)
+    print_data(why_text(origin, script, source, edit_place, paint=paint), styled=False)
     if script is None and not is_script(name):
-        say("the script was not found, so no lines are shown; give it with --sql SCRIPT")
+        print_message("the script was not found, so no lines are shown; give it with --sql SCRIPT")
 
 
 def _script(
     source: PlanSource, sql: str | None, config: Mapping[str, str], allow_modules: Sequence[str], init: Sequence[str]
-) -> ScriptSays | None:
+) -> ScriptLayers | None:
     """Return the given script, or else the script named by the plan if it is next to it; None if there is none."""
     if source.places is not None and sql is None:
-        return ScriptSays(
+        return ScriptLayers(
             file=source.file or source.name,
             text=source.data.decode(),
             plan=source.plan,
@@ -100,9 +100,9 @@ def _script(
     except HintplanError as error:
         if sql is not None:
             raise
-        say(f"{shown_as} does not compile, so no lines are shown: {error.diagnostics[0]}")
+        print_message(f"{shown_as} does not compile, so no lines are shown: {error.diagnostics[0]}")
         return None
-    return ScriptSays(file=file or shown_as, text=text, plan=compiled.plan, places=compiled.positions, init=texts)
+    return ScriptLayers(file=file or shown_as, text=text, plan=compiled.plan, places=compiled.positions, init=texts)
 
 
 def _beside(source: PlanSource) -> str | None:

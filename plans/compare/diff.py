@@ -4,7 +4,7 @@ Layout, key order, the order of independent operators and the spelling of durati
 change on a running job is decided in :mod:`hintplan.plans.settings.effects`. Other modules own the wording and layout
 of reports.
 
->>> [(change.path, change.before, change.after) for change in diff(Plan(name="a"), Plan(name="b"))]
+>>> [(change.path, change.before, change.after) for change in compare_plans(Plan(name="a"), Plan(name="b"))]
 [('name', 'a', 'b')]
 """
 
@@ -44,7 +44,7 @@ from hintplan.plans.settings.effects import (
     in_batch,
 )
 from hintplan.plans.settings.layers import EDIT
-from hintplan.plans.settings.setting import Value, effect_between, same_value, shown
+from hintplan.plans.settings.setting import Value, effect_between, same_value, value_text
 from hintplan.plans.settings.state import STATE_TTL, TTL
 from hintplan.plans.text.counts import first_of
 
@@ -56,7 +56,7 @@ _SAID = 3
 T = TypeVar("T")
 
 
-def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
+def compare_plans(before: Plan, after: Plan) -> tuple[Change, ...]:
     """Return all differences from ``before`` to ``after``.
 
     They are in this order: name, config, tables, functions, operators in the order of ``after``, then reasons.
@@ -273,14 +273,14 @@ def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator
     change = _setting(
         path.replace(f".{STATE_GROUP}", ".", 1) if present.state else path,
         path,
-        None if a is None else shown(a.value),
-        None if b is None else shown(b.value),
+        None if a is None else value_text(a.value),
+        None if b is None else value_text(b.value),
         effect,
     )
     follows = None
     if present.state and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
         follows = f"config.{STATE_TTL}"
-    layers = {layer: shown(value) for layer, value in b.layers.items()} if b is not None else {}
+    layers = {layer: value_text(value) for layer, value in b.layers.items()} if b is not None else {}
     note = _who(b) if b is not None else ""
     return replace(change, note=note, operator=new.id, layers=layers, follows=follows)
 
@@ -304,7 +304,7 @@ def _whole_group(
 
 
 def _group_text(settings: Mapping[str, PlanSetting]) -> str | None:
-    values = {name: shown(value) for name, value in _values(settings).items()}
+    values = {name: value_text(value) for name, value in _values(settings).items()}
     if not values:
         return None
     if {"max-attempts", "fixed-delay"} <= values.keys():
@@ -320,8 +320,8 @@ def _other_layers(was: Mapping[str, PlanSetting], now: Mapping[str, PlanSetting]
         for layer in dict.fromkeys((*old, *setting.layers)):
             a, b = old.get(layer), setting.layers.get(layer)
             if a != b:
-                before = "" if a is None else f", was {shown(a)}"
-                differences.append(f"{layer} {name} {'(none)' if b is None else shown(b)}{before}")
+                before = "" if a is None else f", was {value_text(a)}"
+                differences.append(f"{layer} {name} {'(none)' if b is None else value_text(b)}{before}")
     return f"the same runs; {first_of(differences, _SAID, between='; ')}"
 
 
@@ -332,7 +332,7 @@ def _origins(old: PlanSetting, new: PlanSetting, before: Plan, after: Plan) -> I
         explained = layer != "hint" and before.config.get(STATE_TTL) != after.config.get(STATE_TTL)
         if not explained and not same_value(new.setting, was, is_now):
             path = f"{new.operator}.{new.state}.origin.{layer}"
-            texts = [None if value is None else shown(value) for value in (was, is_now)]
+            texts = [None if value is None else value_text(value) for value in (was, is_now)]
             change = _setting(path, new.path, texts[0], texts[1], NO_EFFECT)
             note = f"{new.spoken(new.value)} stays, from {new.set_by}"
             yield replace(change, subject="origin", note=note, operator=new.operator)

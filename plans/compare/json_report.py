@@ -1,6 +1,6 @@
 """Renders a list of changes as JSON values for scripts, in the form that ``diff.schema.json`` describes.
 
->>> report_json(())["different"]
+>>> changes_json(())["different"]
 False
 """
 
@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import legend, summary, worst_level
+from hintplan.plans.compare.report import changes_summary, legend, worst_level
 
 _KINDS = {"~": "changed", "+": "added", "-": "removed", "-/+": "replaced"}
 _AS_IT_IS = ("subject", "path", "setting", "operator", "before", "after", "note", "layers", "reason", "follows")
 
 
-def report_json(changes: Sequence[Change]) -> dict[str, Any]:
+def changes_json(changes: Sequence[Change]) -> dict[str, Any]:
     """Return the changes, their effects and their summary as JSON values."""
     return {
         "format": "hintplan-diff-1",
         "different": bool(changes),
         "effect": worst_level(changes),
         "keeps-state": all(change.keeps_state for change in changes),
-        "summary": summary(changes),
+        "summary": changes_summary(changes),
         "effects": {level: number for level, number, _ in legend(changes)},
         "changes": [
             {

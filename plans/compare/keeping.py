@@ -16,13 +16,13 @@ from hintplan.plans.compare.lineage import state_layouts
 from hintplan.plans.compare.match import match
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.state import spoken_ttl
+from hintplan.plans.settings.state import readable_ttl
 
 
 def kept_text(plan: Plan, operators: Collection[str], rows: int | None) -> str:
     """Describe what it means that ``operators`` of ``plan`` keep their state, which has ``rows`` if they are known."""
     ttls = {entry.ttl for name in operators for entry in plan.by_id[name].state}
-    ordered = [spoken_ttl(ttl) for ttl in sorted(ttls, key=lambda ttl: (parse_duration(ttl) or inf, ttl))]
+    ordered = [readable_ttl(ttl) for ttl in sorted(ttls, key=lambda ttl: (parse_duration(ttl) or inf, ttl))]
     ends = dict.fromkeys((ordered[0], ordered[-1])) if ordered else {}
     lasting = f" (TTL{'s' if len(ends) > 1 else ''} {' to '.join(ends)})" if ends else ""
     stay = "the rows that are there stay" if rows is None else f"{rows:,} row{' stays' if rows == 1 else 's stay'}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from hintplan.plans.analysis.columns import check_columns
@@ -44,9 +44,7 @@ def state_lineages(plan: Plan) -> dict[str, str]:
             for name, row_kinds in zip(operator.inputs, inputs, strict=True)
         ]
         left_out = ("id", "inputs", *operator.implied)
-        facts = {key: value for key, value in operator_facts(operator).items() if key not in left_out}
-        if "state" in facts:
-            facts["state"] = [entry["name"] for entry in facts["state"]]
+        facts = _facts_without(operator, left_out)
         reads = _reads(plan, operator)
         rows[operator.id] = _digest([facts, reads, below])
         kinds[operator.id] = operator.row_kinds(merged(inputs), plan)
@@ -68,9 +66,7 @@ def state_layouts(plan: Plan) -> dict[str, str]:
         kinds[operator.id] = operator.row_kinds(merged(inputs), plan)
         if not keeps_state(operator) or not all(name in columns for name in operator.inputs):
             continue
-        facts = {key: value for key, value in operator_facts(operator).items() if key not in ("id", "inputs")}
-        if "state" in facts:
-            facts["state"] = [entry["name"] for entry in facts["state"]]
+        facts = _facts_without(operator, ("id", "inputs"))
         read = [
             [[(column.name, str(column.type)) for column in columns[name]], row_kinds != INSERT_ONLY]
             for name, row_kinds in zip(operator.inputs, inputs, strict=True)
@@ -79,6 +75,12 @@ def state_layouts(plan: Plan) -> dict[str, str]:
             [_without_output(operator, facts), _reads(plan, operator), read, operator.parks_rows]
         )
     return layouts
+
+
+def _facts_without(operator: Operator, left_out: Collection[str]) -> dict[str, Any]:
+    """Return the facts of an operator except those ``left_out``, with only the names of its states."""
+    facts = {key: value for key, value in operator_facts(operator).items() if key not in left_out}
+    return facts | {"state": [entry["name"] for entry in facts["state"]]} if "state" in facts else facts
 
 
 def _without_output(operator: Operator, facts: Mapping[str, Any]) -> dict[str, Any]:

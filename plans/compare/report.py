@@ -4,7 +4,7 @@ Each change is a line with a symbol as in Terraform: ``+`` added, ``-`` removed,
 path follows, then the old and new value, the layer that set it, and the effect on state. If many settings follow one
 change of config, they share a line, except in full detail.
 
->>> report_text(())
+>>> changes_text(())
 'no differences'
 """
 
@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 from hintplan.plans.compare.change import Change
 from hintplan.plans.settings.effects import LEVELS, MEANING, Level, worst
-from hintplan.plans.settings.state import spoken_ttl
+from hintplan.plans.settings.state import readable_ttl
 from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.counts import first_of
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 Detail = Literal["concise", "normal", "full"]
 Part = Literal["+", "-", "~", "-/+", "incompatible", "note"]
@@ -36,7 +36,7 @@ _MANY_FOLLOWERS = 5
 _NAMED = 3
 
 
-def report_text(
+def changes_text(
     changes: Sequence[Change],
     *,
     detail: Detail = "normal",
@@ -77,7 +77,7 @@ def report_text(
     idle = sum(change.effect.level == "none" for change in changes) if detail == "concise" else 0
     if idle:
         lines.append(paint(f"{_count(idle, 'change')} without effect not shown", "note"))
-    return "\n".join([*lines, summary(changes)])
+    return "\n".join([*lines, changes_summary(changes)])
 
 
 def _folded(head: str, cells: Sequence[str], start: int, indent: int, width: int) -> list[str]:
@@ -96,7 +96,7 @@ def _wrapped(text: str, indent: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(width, 40), initial_indent=indent, subsequent_indent=indent + "  ") or [indent]
 
 
-def summary(changes: Sequence[Change]) -> str:
+def changes_summary(changes: Sequence[Change]) -> str:
     """Return the numbers of changes, and whether running state stays readable, as one line."""
     if not changes:
         return "no differences"
@@ -108,7 +108,7 @@ def summary(changes: Sequence[Change]) -> str:
     functions = len({change.name for change in changes if change.subject == "function"})
     if functions:
         parts.append(f"{_count(functions, 'function')} changed")
-    numbers = counts(changes)
+    numbers = operator_counts(changes)
     verbs = (("changed", "changed"), ("renamed", "renamed"), ("added", "added"), ("removed", "removed"))
     counted = [f"{_count(numbers[key], 'operator')} {verb}" for key, verb in verbs if numbers[key]]
     parts.append(", ".join(counted) or "no operator changed")
@@ -140,7 +140,7 @@ def _dropped(changes: Sequence[Change]) -> str:
     return f"{fate}; a run is refused without --allow-state-drop{keep}"
 
 
-def counts(changes: Sequence[Change]) -> Counter[str]:
+def operator_counts(changes: Sequence[Change]) -> Counter[str]:
     """Return the number of operators that were added, removed, renamed and changed."""
     verbs: dict[tuple[str, str], str] = {}
     for change in changes:
@@ -185,10 +185,10 @@ def shown_changes(changes: Sequence[Change], detail: Detail) -> list[tuple[Chang
     return shown
 
 
-def values(change: Change, mark: Callable[[str], str] = str) -> str:
+def change_values(change: Change, mark: Callable[[str], str] = str) -> str:
     """Return the old and new value, or the only one; a TTL of 0 is ``never``."""
     is_ttl = change.subject in ("setting", "origin") and (change.setting or "").endswith(".ttl")
-    texts = [side if not is_ttl else spoken_ttl(side) for side in (change.before, change.after) if side is not None]
+    texts = [side if not is_ttl else readable_ttl(side) for side in (change.before, change.after) if side is not None]
     return " → ".join(map(mark, texts))
 
 
@@ -204,7 +204,7 @@ def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, t
                 below.insert(
                     1, "layers: " + " · ".join(f"{layer} {layer_value}" for layer, layer_value in change.layers.items())
                 )
-        yield change, (path, values(change), change.note, change.effect.text), below
+        yield change, (path, change_values(change), change.note, change.effect.text), below
 
 
 def _concise(changes: Sequence[Change]) -> Iterator[tuple[Change, tuple[str, ...], list[str]]]:

@@ -35,7 +35,7 @@ from hintplan.plans.errors import Diagnostic, PlanError, RunError
 from hintplan.plans.frozen import frozen
 from hintplan.plans.python_words import POLICY, POLICY_SWITCHES
 from hintplan.plans.text.counts import count
-from hintplan.plans.text.links import is_below
+from hintplan.plans.text.links import is_inside
 from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.project import FILE, read_project
 
@@ -109,7 +109,7 @@ class Policy:
         if isinstance(place, HostPlace):
             return is_loopback(place.host) or any(_is_host(place, host) for host in self.hosts)
         if place.is_local:
-            return not self.paths or any(is_below(place.local_path, path) for path in self.paths)
+            return not self.paths or any(is_inside(place.local_path, path) for path in self.paths)
         if checkpoint is not None:
             checkpoint_place = file_place("", checkpoint)
             if (checkpoint_place.scheme, checkpoint_place.authority) == (place.scheme, place.authority):
@@ -177,7 +177,7 @@ def links_out(folder: str, paths: Sequence[str]) -> Iterator[str]:
             continue
         seen.add(real)
         for entry in os.scandir(current):
-            if entry.is_symlink() and not any(is_below(entry.path, path) for path in paths):
+            if entry.is_symlink() and not any(is_inside(entry.path, path) for path in paths):
                 yield entry.path
             elif entry.is_dir():
                 waiting.append(entry.path)

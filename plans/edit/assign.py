@@ -1,6 +1,6 @@
 """Several edits of a plan, which are applied all or not at all.
 
->>> assigned(Plan(name="p"), [("config.parallelism.default", "4"), ("name", "q")]).name
+>>> apply_edits(Plan(name="p"), [("config.parallelism.default", "4"), ("name", "q")]).name
 'q'
 """
 
@@ -14,7 +14,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import paths_like
 
 
-def assigned(
+def apply_edits(
     plan: Plan, values: Iterable[tuple[str, str]], removals: Iterable[str] = (), *, reason: str | None = None
 ) -> Plan:
     """Set ``values`` by path, then remove ``removals``; raise PlanError with all errors.

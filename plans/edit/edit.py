@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration
 from hintplan.plans.edit.optional_edit import optional_paths, set_optional
-from hintplan.plans.edit.settings_edit import resettled, set_setting, settable
+from hintplan.plans.edit.settings_edit import set_setting, settable, with_resolved_settings
 from hintplan.plans.errors import PlanError
 from hintplan.plans.format.document import operator_document
 from hintplan.plans.model.config import KEYS, canonical_key, known_keys, normalise
@@ -68,7 +68,7 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         edited = with_reason(edited, path, reason)
     else:
         edited = without_outdated_reasons(plan, edited)
-    return edited, diff(plan, edited)
+    return edited, compare_plans(plan, edited)
 
 
 def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
@@ -84,7 +84,7 @@ def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
             hint = did_you_mean(key, plan.config, what="set") if plan.config else "nothing is set in config"
             raise PlanError(f"'{key}' is not set in config", path=path, hint=hint)
         kept = {name: value for name, value in plan.config.items() if name != key}
-        edited = settled(replace(plan, config=kept))
+        edited = with_current_layers(replace(plan, config=kept))
     elif head == "tables":
         name, key = _table_option(plan, path, below)
         options = plan.tables[name].options
@@ -92,12 +92,12 @@ def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
             hint = did_you_mean(key, options, what="options that are set")
             raise PlanError(f"table '{name}' has no option '{key}'", path=path, hint=hint)
         table = replace(plan.tables[name], options={k: v for k, v in options.items() if k != key})
-        edited = resettled(replace(plan, tables={**plan.tables, name: table}))
+        edited = with_resolved_settings(replace(plan, tables={**plan.tables, name: table}))
     else:
         hint = "can be removed: config.<key>, tables.<table>.options.<option>; anything else is set to another value"
         raise PlanError(f"'{path}' cannot be removed", path=path, hint=hint)
     edited = without_idle_reasons(edited)
-    return edited, diff(plan, edited)
+    return edited, compare_plans(plan, edited)
 
 
 def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
@@ -107,14 +107,14 @@ def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
         keys = [name for name in known_keys() if KEYS[name].in_config]
         raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
     text = _checked(path, lambda raw: normalise(key, raw, require_unit=True), value)
-    return settled(replace(plan, config={**plan.config, key: text}))
+    return with_current_layers(replace(plan, config={**plan.config, key: text}))
 
 
-def settled(plan: Plan) -> Plan:
+def with_current_layers(plan: Plan) -> Plan:
     """Bring every origin in line with config and tables, and values with origins; edits stay edits."""
     config = plan.config.get(STATE_TTL)
     operators = (o.with_states(_with_config_layer(entry, config) for entry in o.state) for o in plan.operators)
-    return with_config_layers(resettled(replace(plan, operators=tuple(operators))))
+    return with_config_layers(with_resolved_settings(replace(plan, operators=tuple(operators))))
 
 
 def _with_config_layer(entry: StateEntry, config: str | None) -> StateEntry:
@@ -129,7 +129,7 @@ def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
     name, key = _table_option(plan, path, rest)
     table = plan.tables[name]
     edited = replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
-    return resettled(edited)
+    return with_resolved_settings(edited)
 
 
 def _table_option(plan: Plan, path: str, rest: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ True
 from __future__ import annotations
 
 from hintplan.plans.errors import PlanError
-from hintplan.plans.model.optional_groups import optional_groups, resolved, shared_operators, with_group
+from hintplan.plans.model.optional_groups import optional_groups, resolve_group, reused_operators, with_group
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
 from hintplan.plans.settings.group import Group
@@ -55,5 +55,5 @@ def set_optional(plan: Plan, path: str, operator: Operator, group: Group, name: 
     edits = {**(edits_of(old) if old is not None else {}), name: parsed}
     # The values of config for other settings may apply only to operators that have the group.
     speaks = with_group(operator, group.name, old or group.resolved({}))
-    edited = with_group(operator, group.name, resolved(plan, speaks, group, edits, shared_operators(plan)))
+    edited = with_group(operator, group.name, resolve_group(plan, speaks, group, edits, reused_operators(plan)))
     return plan.replaced(edited)

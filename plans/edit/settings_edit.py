@@ -3,8 +3,8 @@
     lookup_rates.async.capacity     lookup_rates.retry.max-attempts     lookup_rates.cache.lookup.partial-cache.max-rows
     lookup_rates.retry='3 x 10 s'   correlate_locate.retry=off          correlate_locate.async.buffer-capacity
 
-An edit keeps the origin. After an edit of config or table options, :func:`resettled` updates the settings that follow
-them. The kind of the operator defines further consequences of an edit.
+An edit keeps the origin. After an edit of config or table options, :func:`with_resolved_settings` updates the settings
+that follow them. The kind of the operator defines further consequences of an edit.
 
 >>> from hintplan.plans.settings.lookup import SETTINGS
 >>> parse_retry("3 x 10 s", SETTINGS["retry"])
@@ -67,7 +67,7 @@ def set_setting(plan: Plan, path: str, operator: Requesting, rest: str, value: s
     return plan.replaced(edited)
 
 
-def resettled(plan: Plan) -> Plan:
+def with_resolved_settings(plan: Plan) -> Plan:
     """Resolve the settings of every operator again from their layers; edits stay edits.
 
     Settings that depend on a wrong edge, table or function stay unchanged, because the edit may be part of a repair.

@@ -5,7 +5,7 @@ whether the values are still current. This module knows no command line.
 
 >>> from hintplan.plans.operators import Scan, Requesting
 >>> plan = Plan(name="p", config={"parallelism.default": "4"})
->>> why(plan, "config.parallelism.default").verdict
+>>> explain_setting(plan, "config.parallelism.default").verdict
 'nothing else sets it'
 """
 
@@ -26,7 +26,7 @@ from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.effects import ANOTHER_TTL, TTL
 from hintplan.plans.settings.layers import EDIT, RANKS
 from hintplan.plans.settings.lookup import RETRY
-from hintplan.plans.settings.setting import Value, shown
+from hintplan.plans.settings.setting import Value, value_text
 from hintplan.plans.text.names import did_you_mean
 
 _STRONGER = {
@@ -39,7 +39,7 @@ _STRONGER = {
 
 
 @frozen
-class ScriptSays:
+class ScriptLayers:
     """A script compiled now: its text, the resulting plan, and the positions of settings in it.
 
     ``init`` are the texts of its init files, by name.
@@ -53,7 +53,7 @@ class ScriptSays:
 
 
 @frozen
-class Step:
+class LayerSource:
     """The value of one layer. ``now`` is the script's current value if it differs; ``note`` is a remark.
 
     ``file`` is the init file that contains the line; None means the script.
@@ -71,13 +71,13 @@ class Step:
 
 
 @frozen
-class Why:
+class SettingExplanation:
     """The explanation. ``value`` is None for a group that is off; ``undo`` is the value that cancels an edit."""
 
     path: str
     value: str | None
     set_by: str
-    steps: tuple[Step, ...]
+    steps: tuple[LayerSource, ...]
     verdict: str
     effect: str
     reason: str | None = None
@@ -85,7 +85,7 @@ class Why:
     notes: tuple[str, ...] = ()
 
 
-def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
+def explain_setting(plan: Plan, path: str, script: ScriptLayers | None = None) -> SettingExplanation:
     """Explain the setting at ``path``, in any spelling that ``set`` accepts; raise PlanError if there is none."""
     path = canonical_path(plan, path)
     setting = _find(plan, path)
@@ -96,7 +96,7 @@ def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
     notes: list[str] = []
     steps = [_step(setting, layer, value, script, by) for layer, value in recorded.items()]
     if by == EDIT:
-        steps.append(Step(layer=EDIT, value=shown(setting.value), wins=True, note="in the plan file"))
+        steps.append(LayerSource(layer=EDIT, value=value_text(setting.value), wins=True, note="in the plan file"))
     if script is not None:
         notes += _changed_since(setting, recorded, script)
     undo = None
@@ -104,9 +104,9 @@ def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
         undo = next((step.value for step in reversed(steps) if step.layer != EDIT), None)
     other_layers = [layer for layer in recorded if layer != by]
     verdict = _STRONGER.get(by, "nobody asked for anything else") if other_layers else "nothing else sets it"
-    return Why(
+    return SettingExplanation(
         path=path,
-        value=shown(setting.value),
+        value=value_text(setting.value),
         set_by=by,
         steps=tuple(steps),
         verdict=verdict if by != "default" else "nobody asked for anything else",
@@ -133,13 +133,13 @@ def _find(plan: Plan, path: str) -> PlanSetting | None:
     return next((setting for setting in settings if setting.path == path), None)
 
 
-def _absent(plan: Plan, path: str) -> Why:
+def _absent(plan: Plan, path: str) -> SettingExplanation:
     """Explain a setting that the plan does not have."""
     head, _, below = path.partition(".")
     operator = next((operator for operator in plan.operators if operator.id == head), None)
     if operator is not None and below.partition(".")[0] == RETRY.name and _could_retry(operator):
         taken = f"{head}.retry" in plan.compiled
-        return Why(
+        return SettingExplanation(
             path=f"{head}.retry",
             value=None,
             set_by=EDIT if taken else "default",
@@ -151,7 +151,7 @@ def _absent(plan: Plan, path: str) -> Why:
         )
     key = path.removeprefix("config.")
     if path.startswith("config.") and key in KEYS and KEYS[key].in_config:
-        return Why(
+        return SettingExplanation(
             path=path,
             value=None,
             set_by="default",
@@ -184,7 +184,7 @@ def _outside_layer(plan: Plan, setting: PlanSetting) -> str:
     return EDIT if plan.compiled and setting.edited else "script"
 
 
-def _outside(plan: Plan, setting: PlanSetting, script: ScriptSays | None) -> dict[str, Any]:
+def _outside(plan: Plan, setting: PlanSetting, script: ScriptLayers | None) -> dict[str, Any]:
     """Return the script's value of a setting without layers: from the plan if it is unedited, else from the script."""
     if _outside_layer(plan, setting) == "script":
         return {"script": setting.value}
@@ -192,8 +192,8 @@ def _outside(plan: Plan, setting: PlanSetting, script: ScriptSays | None) -> dic
     return {} if current is None else {"script": current.value}
 
 
-def _step(setting: PlanSetting, layer: str, value: Value, script: ScriptSays | None, by: str) -> Step:
-    step = Step(layer=layer, value=shown(value), wins=layer == by)
+def _step(setting: PlanSetting, layer: str, value: Value, script: ScriptLayers | None, by: str) -> LayerSource:
+    step = LayerSource(layer=layer, value=value_text(value), wins=layer == by)
     if script is None or layer == "default":
         return step
     operator = setting.operator or ""
@@ -204,17 +204,17 @@ def _step(setting: PlanSetting, layer: str, value: Value, script: ScriptSays | N
     current = None
     if now is not None:
         current = now.value if layer == "script" else now.layers.get(layer)
-    changed = None if current == value else "nothing" if current is None else shown(current)
+    changed = None if current == value else "nothing" if current is None else value_text(current)
     if place is None:
         note = "not in the script" if layer in ("config", "script") and changed is None else ""
         if note:
             note += ": set with -c, or by default"
-        return Step(layer=layer, value=shown(value), wins=layer == by, now=changed, note=note)
+        return LayerSource(layer=layer, value=value_text(value), wins=layer == by, now=changed, note=note)
     text = script.text if place.file is None else script.init[place.file]
     line = text.split("\n")[place.line - 1]
-    return Step(
+    return LayerSource(
         layer=layer,
-        value=shown(value),
+        value=value_text(value),
         wins=layer == by,
         line=place.line,
         column=place.column,
@@ -224,7 +224,7 @@ def _step(setting: PlanSetting, layer: str, value: Value, script: ScriptSays | N
     )
 
 
-def _changed_since(setting: PlanSetting, recorded: Mapping[str, Any], script: ScriptSays) -> list[str]:
+def _changed_since(setting: PlanSetting, recorded: Mapping[str, Any], script: ScriptLayers) -> list[str]:
     """Return notes on how the script differs from the values that the plan recorded for this setting."""
     if setting.operator is not None and not any(o.id == setting.operator for o in script.plan.operators):
         near = did_you_mean(setting.operator, [o.id for o in script.plan.operators], what="its operators")
@@ -233,4 +233,6 @@ def _changed_since(setting: PlanSetting, recorded: Mapping[str, Any], script: Sc
     if now is None:
         return [f"{script.file} no longer gives this setting"]
     new = sorted(set(now.layers) - set(recorded), key=RANKS.index) if setting.operator is not None else []
-    return [f"{script.file} now has a {layer} that says {shown(now.layers[layer])}; compile it again" for layer in new]
+    return [
+        f"{script.file} now has a {layer} that says {value_text(now.layers[layer])}; compile it again" for layer in new
+    ]

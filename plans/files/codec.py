@@ -17,20 +17,20 @@ from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Any
 
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.format.digest import document_digests, plan_digests
 from hintplan.plans.format.document import from_document, to_document
-from hintplan.plans.format.finding import Finding, describe
-from hintplan.plans.format.paths import find, show
+from hintplan.plans.format.finding import SchemaFinding, described_json
+from hintplan.plans.format.paths import find, path_text
 from hintplan.plans.format.printer import print_document
 from hintplan.plans.format.schema import ENOUGH
-from hintplan.plans.format.schema import check as check_schema
+from hintplan.plans.format.schema import schema_findings as check_schema
 from hintplan.plans.model.plan import FORMAT, Plan
 from hintplan.plans.operators import KINDS
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.text.jsontext import MAX_BYTES, JsonText, Path
-from hintplan.plans.text.links import reason, refuse_leading_out, refuse_links
+from hintplan.plans.text.links import reason, refuse_leading_out, refuse_symlinks
 from hintplan.plans.text.names import nearest
 
 _GROUPS = [*dict.fromkeys(group.name for kind in KINDS for group in kind.groups if group is not CACHED)]
@@ -44,7 +44,7 @@ def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_
     """Read the plan file at ``path``; raise PlanError with file, line, column and path of every error.
 
     A fact that differs from its digest is an error, unless ``allow_fact_edits`` is set. ``check_meaning=False`` skips
-    :func:`hintplan.plans.analysis.validate.validate`, to look at a plan that cannot run.
+    :func:`hintplan.plans.analysis.validate.plan_problems`, to look at a plan that cannot run.
     """
     data = read_plan_bytes(path)
     return loads(data, file=os.fspath(path), allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
@@ -59,9 +59,11 @@ def loads(
     plan = from_document(document)
     changed = [] if allow_fact_edits else list(_changed_facts(plan, document.get("digests")))
     # An error in a changed fact explains more than the bare change, so meaning is checked, too.
-    problems = validate(plan) if check_meaning or changed else ()
+    problems = plan_problems(plan) if check_meaning or changed else ()
     if changed or problems:
-        meant = [Finding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems[:ENOUGH]]
+        meant = [
+            SchemaFinding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems[:ENOUGH]
+        ]
         diagnostics = _placed(source, [*meant, *changed])
         if changed:
             raise FactsChanged(diagnostics, file=file, plan=plan, written=document.get("digests", {}))
@@ -167,7 +169,7 @@ def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
     import tempfile  # which takes a while; most commands write nothing
 
     target = FilePath(path)
-    refuse_links(target)
+    refuse_symlinks(target)
     try:
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
@@ -201,22 +203,24 @@ def _umask() -> int:
     return mask
 
 
-def _check_format(document: object) -> list[Finding]:
+def _check_format(document: object) -> list[SchemaFinding]:
     """Return the error of a plan in another format, for which a comparison with this schema is pointless."""
     if not isinstance(document, dict):
-        return [Finding(path=(), message=f"expected a plan, which is an object, found {describe(document)}")]
+        return [
+            SchemaFinding(path=(), message=f"expected a plan, which is an object, found {described_json(document)}")
+        ]
     if document.get("format", FORMAT) != FORMAT:
-        message = f"plan format {describe(document['format'])} is not supported"
+        message = f"plan format {described_json(document['format'])} is not supported"
         hint = f"this version of hintplan reads format '{FORMAT}'; compile the plan again from its SQL"
-        return [Finding(path=("format",), message=message, hint=hint)]
+        return [SchemaFinding(path=("format",), message=message, hint=hint)]
     return []
 
 
-def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Iterator[Finding]:
+def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Iterator[SchemaFinding]:
     accept = "--allow-fact-edits accepts the change"
     if written is None:
         message = "the plan has no digests, so hintplan cannot check whether its facts were changed by hand"
-        yield Finding(path=(), message=message, hint="--allow-fact-edits accepts the plan as it is")
+        yield SchemaFinding(path=(), message=message, hint="--allow-fact-edits accepts the plan as it is")
         return
     positions = {operator.id: index for index, operator in enumerate(plan.operators)}
     for kind, actual in {"functions": {}, **plan_digests(plan)}.items():
@@ -226,17 +230,17 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
             recorded = written.get(kind, {}).get(name)
             if recorded is None:
                 message = f"{noun} '{name}': it was added or renamed by hand (it has no digest)"
-                yield Finding(path=path, message=message, hint=accept)
+                yield SchemaFinding(path=path, message=message, hint=accept)
             elif recorded != digest:
                 message = f"{noun} '{name}': its facts were changed by hand (digest {digest}, file says {recorded})"
                 hint = f"free to edit are {FREE}; {accept}"
-                yield Finding(path=path, message=message, hint=hint)
+                yield SchemaFinding(path=path, message=message, hint=hint)
         for name in sorted(written.get(kind, {}).keys() - actual.keys()):
             message = f"{noun} '{name}': it was removed or renamed by hand (only its digest is left)"
-            yield Finding(path=("digests", kind, name), message=message, hint=accept)
+            yield SchemaFinding(path=("digests", kind, name), message=message, hint=accept)
 
 
-def _placed(source: JsonText, findings: list[Finding]) -> tuple[Diagnostic, ...]:
+def _placed(source: JsonText, findings: list[SchemaFinding]) -> tuple[Diagnostic, ...]:
     """Add line, column and readable path to the first hundred findings, in the order of the file."""
     more = len(findings) >= ENOUGH
     findings = findings[: ENOUGH - 1]
@@ -247,7 +251,7 @@ def _placed(source: JsonText, findings: list[Finding]) -> tuple[Diagnostic, ...]
         while located not in spans:
             located, key = located[:-1], False
         line, column = source.line_column(spans[located][0 if key else 1])
-        path = show(finding.path, source.value) or None
+        path = path_text(finding.path, source.value) or None
         placed.append(
             Diagnostic(
                 message=finding.message, hint=finding.hint, file=source.file, line=line, column=column, path=path

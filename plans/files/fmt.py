@@ -3,7 +3,7 @@
 Only the layout and the spelling of durations change. Unknown keys, duplicate keys and wrong types are errors. Digests
 stay unchanged, so a fact that was changed by hand stays visible.
 
->>> formatted(b"[]")
+>>> canonical_text(b"[]")
 Traceback (most recent call last):
 hintplan.plans.errors.PlanError: line 1:1: expected a plan, which is an object, found an array
 """
@@ -18,7 +18,7 @@ _KINDS = ("settings", "tables", "functions", "operators")
 _ALWAYS = ("tables", "operators")
 
 
-def formatted(data: bytes, *, file: str | None = None) -> bytes:
+def canonical_text(data: bytes, *, file: str | None = None) -> bytes:
     """Return the canonical text of the plan in ``data``; raise PlanError with the position if it is no plan."""
     document = read_document(data, file=file)
     plan = from_document(document)

@@ -14,9 +14,9 @@ import os
 from dataclasses import dataclass
 
 from hintplan.plans.errors import PlanError
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.jsontext import MAX_BYTES
 from hintplan.plans.text.names import nearest
-from hintplan.plans.text.unprintable import clean
 
 PREFIX = "git:"
 _FORM = "write git:<revision>:<path>, such as git:main:plans/orders.json; git::<path> is the index"

@@ -7,6 +7,7 @@ The planner is imported only for scripts, so that other sources do not wait for 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -18,8 +19,8 @@ from hintplan.plans.files import git
 from hintplan.plans.files.codec import is_script, loads, plan_bytes
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.findings import Finding
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.findings import CompilerFinding
+from hintplan.plans.text.terminal import print_message
 from hintplan.plans.text.text_file import script_text
 
 
@@ -66,7 +67,7 @@ class CompiledScript(Protocol):
         """The outcome of each key of each hint."""
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[CompilerFinding]:
         """The warnings and notes for the user."""
 
     @property
@@ -114,7 +115,7 @@ def read_source(
         texts = init_texts(at_revision(init, name))
         compiled = compile_text(text, file or shown, config or {}, allow_modules, texts)
         for finding in compiled.findings:
-            say(f"{finding.severity}: {finding.diagnostic}")
+            print_message(f"{finding.severity}: {finding.diagnostic}")
         return PlanSource(
             name=name, file=file, data=text.encode(), plan=compiled.plan, places=compiled.positions, init=texts
         )
@@ -164,3 +165,23 @@ def read_bytes(name: str) -> tuple[bytes, str | None, str]:
         return git.read(path, shown=name), os.path.normpath(path.path), name
     data, shown = plan_bytes(name)
     return data, None if name == "-" else name, shown
+
+
+_KEYS = ("format", "mode", "config")
+"""Keys of every plan; no other JSON, not even the schema of plans, has all of them at its top level."""
+
+
+def is_plan_like(data: bytes) -> bool:
+    """Return True for a JSON object with the keys of a plan, and for invalid JSON that contains these keys.
+
+    A review must not ignore a plan because of an unexpected layout or encoding.
+
+    >>> is_plan_like(b'{"format": "1.0", "mode": "streaming", "config": {}}'), is_plan_like(b'{"name": "a package"}')
+    (True, False)
+    """
+    text = data.decode(json.detect_encoding(data), errors="replace").removeprefix("\ufeff")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return all(f'"{key}"' in text for key in _KEYS)
+    return isinstance(value, dict) and value.keys() >= set(_KEYS)

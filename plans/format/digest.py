@@ -24,8 +24,9 @@ from hintplan.plans.declarations.tables import Function, Table
 from hintplan.plans.format.document import function_document, operator_document, table_document
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
+from hintplan.plans.settings.state import STATE_SETTINGS
 
-_STATE_SETTINGS = ("ttl", "origin")
+_STATE_SETTINGS = (*STATE_SETTINGS, "origin")
 # Sorted keys and no blanks make the digest independent of the file's layout. orjson cannot write ASCII only.
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 

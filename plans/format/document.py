@@ -18,7 +18,7 @@ from typing import Any
 from hintplan.plans.connectors.table import in_order
 from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.declarations.tables import Column, Function, Table, TableColumn, Watermark
-from hintplan.plans.format.fields import FieldForm, forms_of, written
+from hintplan.plans.format.fields import FieldForm, field_json, forms_of
 from hintplan.plans.model.config import normalise
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import BY_OP, Operator
@@ -49,7 +49,7 @@ def to_document(plan: Plan) -> Json:
 
 def table_document(table: Table) -> Json:
     """Return one table; absent optional keys are left out."""
-    document = written(table)
+    document = field_json(table)
     assert isinstance(document, dict)  # a table has no short form
     return {**document, "options": in_order(table.options)}
 
@@ -64,7 +64,7 @@ def function_document(function: Function) -> Json:
         "language": function.language,
         "kind": function.kind,
         "arguments": list(function.arguments),
-        "output": [written(column) for column in function.output],
+        "output": [field_json(column) for column in function.output],
         **accumulates,
     }
 

@@ -21,7 +21,7 @@ from hintplan.plans.format.schema import schema_text
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.operators import KINDS
 from hintplan.plans.settings.lookup import CACHING
-from hintplan.plans.settings.setting import Setting, shown
+from hintplan.plans.settings.setting import Setting, value_text
 
 Schema = dict[str, Any]
 
@@ -61,7 +61,7 @@ def _complete_config(config: Schema) -> None:
         if not entry.keys() & {"enum", "$ref", "type"}:
             entry |= {"type": "string", **_suggested(key)}
         if key.default is not None:
-            entry["default"] = shown(key.default)
+            entry["default"] = value_text(key.default)
     config["additionalProperties"] = False
 
 
@@ -106,7 +106,7 @@ def _any_case(words: Iterable[str]) -> Schema:
 
 def _cache_option(setting: Schema, name: str) -> Schema:
     spec = CACHING.settings[name]
-    default = {} if spec.default is None else {"default": shown(spec.default)}
+    default = {} if spec.default is None else {"default": value_text(spec.default)}
     return {"description": setting["description"], "type": "string", **_suggested(spec), **default}
 
 

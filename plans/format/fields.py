@@ -5,7 +5,7 @@ A field ``join_type`` becomes the key ``join-type``; a field with its default va
 one text, joined by a dot.
 
 >>> from hintplan.plans.operators import SelectItem
->>> written(SelectItem(name="a")), written(SelectItem(name="b", type="INT", expression="a + 1"))
+>>> field_json(SelectItem(name="a")), field_json(SelectItem(name="b", type="INT", expression="a + 1"))
 ('a', {'name': 'b', 'type': 'INT', 'expression': 'a + 1'})
 """
 
@@ -35,12 +35,12 @@ class FieldForm:
     read: Convert | None
 
 
-def key_of(name: str) -> str:
+def field_key(name: str) -> str:
     """Return the key of a field in a plan."""
     return name.rstrip("_").replace("_", "-")
 
 
-def written(value: object) -> object:
+def field_json(value: object) -> object:
     """Return the JSON value of a dataclass."""
     cls: object = type(value)
     converted: object = _writer(cls)(value)
@@ -56,7 +56,7 @@ def forms_of(cls: object) -> tuple[FieldForm, ...]:
         kind = hints[field.name]
         form = FieldForm(
             name=field.name,
-            key=key_of(field.name),
+            key=field_key(field.name),
             type=kind,
             left_out=field.default,
             write=_convert(kind, _writer, list),
@@ -111,7 +111,7 @@ def _reader(cls: object) -> Convert:
 
 def _convert(kind: object, record: Callable[[Any], Convert], many: Callable[[Any], Any]) -> Convert | None:
     """Return the conversion of a type's values, with several values as ``many``; None if JSON has the same values."""
-    kind = plain(kind)
+    kind = bare_type(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         return record(kind)
     if get_origin(kind) is tuple:
@@ -122,12 +122,12 @@ def _convert(kind: object, record: Callable[[Any], Convert], many: Callable[[Any
     return None
 
 
-def plain(kind: object) -> object:
+def bare_type(kind: object) -> object:
     """Return a type without its annotations and without None; a union stays a union."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in (UnionType, Union):
-        first, *more = (plain(member) for member in get_args(kind) if member is not NoneType)
+        first, *more = (bare_type(member) for member in get_args(kind) if member is not NoneType)
         return Union[(first, *more)]  # a union of one type is that type
     return kind
 

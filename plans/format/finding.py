@@ -9,7 +9,7 @@ from hintplan.plans.text.jsontext import Path
 
 
 @frozen
-class Finding:
+class SchemaFinding:
     """A problem with the value at ``path``, or with its key if ``key``."""
 
     path: Path
@@ -18,10 +18,10 @@ class Finding:
     key: bool = False
 
 
-def describe(value: object) -> str:
+def described_json(value: object) -> str:
     """Return the description of a JSON value in a message, cut to a readable length.
 
-    >>> describe([1, 2]), describe(True), describe(7)
+    >>> described_json([1, 2]), described_json(True), described_json(7)
     ('an array', 'true', 'the number 7')
     """
     if isinstance(value, dict):

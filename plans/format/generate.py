@@ -15,12 +15,12 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from hintplan.plans.format.fields import forms_of, is_optional, notes_on, plain
+from hintplan.plans.format.fields import bare_type, forms_of, is_optional, notes_on
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.operators import KINDS, Operator
 from hintplan.plans.operators.contract.output import JoinColumn
 from hintplan.plans.settings.group import Group
-from hintplan.plans.settings.setting import Setting, shown
+from hintplan.plans.settings.setting import Setting, value_text
 
 Schema = dict[str, Any]
 
@@ -138,7 +138,7 @@ def _as_text(setting: Setting) -> Schema:
         return {
             "type": "string",
             "pattern": pattern,
-            "examples": [shown(setting.default or setting.minimum)],
+            "examples": [value_text(setting.default or setting.minimum)],
         } | examples
     return {"type": "string"} | examples
 
@@ -170,7 +170,7 @@ def _record(cls: object) -> Schema:
 def _field(kind: object, *, required: bool) -> Schema:
     notes = dict(notes_on(kind))
     description = {"description": notes.pop("description")} if "description" in notes else {}
-    inner = {"$ref": notes.pop("$ref")} if "$ref" in notes else {} if "enum" in notes else _type(plain(kind))
+    inner = {"$ref": notes.pop("$ref")} if "$ref" in notes else {} if "enum" in notes else _type(bare_type(kind))
     if is_optional(kind) and required:
         inner = _or_null(inner)
     return {**description, **inner, **notes}

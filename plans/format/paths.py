@@ -4,7 +4,7 @@
 
 Names may contain dots, so a path is always resolved against a document, and never just split.
 
->>> show(("operators", 0, "op"), {"operators": [{"id": "scan_o", "op": "scan"}]})
+>>> path_text(("operators", 0, "op"), {"operators": [{"id": "scan_o", "op": "scan"}]})
 'operators.scan_o.op'
 """
 
@@ -19,7 +19,7 @@ _END = re.compile(r"(?<=.)(?=[.\[])|\Z", re.DOTALL)
 _INDEX = re.compile(r"\[(0|[1-9][0-9]{0,9})\]")
 
 
-def show(path: Path, document: object) -> str:
+def path_text(path: Path, document: object) -> str:
     """Return the readable form of ``path``; an item without a unique name is shown by position."""
     text, value = "", cast(Any, document)
     for part in path:

@@ -4,7 +4,7 @@ jsonschema-rs decides which keywords an invalid value violates. :mod:`hintplan.p
 messages. This module descends only into invalid values, in the order of the document, so that a reader sees the first
 problems first. A hostile file with a million problems costs no more than a file with a hundred.
 
->>> [finding.message for finding in check({"format": "1.0"})][:2]
+>>> [finding.message for finding in schema_findings({"format": "1.0"})][:2]
 ["missing key 'name'", "missing key 'mode'"]
 """
 
@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationErrorKind, ValidatorMap, validator_map_for
 
-from hintplan.plans.format.finding import Finding
+from hintplan.plans.format.finding import SchemaFinding
 from hintplan.plans.format.schema_findings import ORDER, Schema, unknown_key, worded
 from hintplan.plans.format.schema_formats import FORMATS
 from hintplan.plans.text.jsontext import Path
@@ -66,7 +66,7 @@ def schema_text() -> str:
     return data.decode()
 
 
-def check(document: object) -> list[Finding]:
+def schema_findings(document: object) -> list[SchemaFinding]:
     """Return up to ``ENOUGH`` findings in the order of the document, or none if it is well formed."""
     if _validator().is_valid(document):
         return []
@@ -123,7 +123,7 @@ def _own(pointer: str) -> Draft202012Validator:
     return Draft202012Validator(own, **_OPTIONS)
 
 
-def _findings(value: object, path: Path, pointer: str) -> Iterator[Finding]:
+def _findings(value: object, path: Path, pointer: str) -> Iterator[SchemaFinding]:
     """Yield the problems of ``value`` by the schema at ``pointer``: first its own, then its children's."""
     pointer = _chosen(value, pointer)
     schema = _schema(pointer)

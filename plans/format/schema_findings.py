@@ -11,7 +11,7 @@ from typing import Any
 
 from jsonschema_rs import ValidationErrorKind
 
-from hintplan.plans.format.finding import Finding, describe
+from hintplan.plans.format.finding import SchemaFinding, described_json
 from hintplan.plans.format.schema_formats import FORMATS
 from hintplan.plans.text.jsontext import Path
 from hintplan.plans.text.names import did_you_mean, nearest
@@ -34,7 +34,7 @@ _ARTICLES = {
 }
 
 
-def worded(kind: ValidationErrorKind, schema: Schema, value: object, path: Path) -> Iterator[Finding]:
+def worded(kind: ValidationErrorKind, schema: Schema, value: object, path: Path) -> Iterator[SchemaFinding]:
     """Return the findings for one keyword of ``schema`` that the ``value`` at ``path`` violates."""
     if isinstance(kind, ValidationErrorKind.Required):
         assert isinstance(value, dict)
@@ -43,29 +43,29 @@ def worded(kind: ValidationErrorKind, schema: Schema, value: object, path: Path)
         assert isinstance(value, list)
         return _given_twice(value, path)
     message, hint = _WORDS[kind.name](schema, value)
-    return iter([Finding(path=path, message=message, hint=hint)])
+    return iter([SchemaFinding(path=path, message=message, hint=hint)])
 
 
-def unknown_key(key: str, schema: Schema, value: dict[str, Any], path: Path) -> Finding:
+def unknown_key(key: str, schema: Schema, value: dict[str, Any], path: Path) -> SchemaFinding:
     """Return the finding for a ``key`` that ``schema`` does not allow."""
     unused = [name for name in schema["properties"] if name not in value]
     hint = did_you_mean(key, unused, what="other keys here") if unused else "remove it"
-    return Finding(path=(*path, key), message=f"unknown key '{key[:80]}'", hint=hint, key=True)
+    return SchemaFinding(path=(*path, key), message=f"unknown key '{key[:80]}'", hint=hint, key=True)
 
 
-def _missing_key(key: str, schema: Schema, value: dict[str, Any], path: Path) -> Iterator[Finding]:
+def _missing_key(key: str, schema: Schema, value: dict[str, Any], path: Path) -> Iterator[SchemaFinding]:
     closed = schema.get("additionalProperties") is False
     # A misspelt key is reported as unknown, with the right one as its hint.
     if not (closed and nearest(key, [name for name in value if name not in schema["properties"]])):
-        yield Finding(path=path, message=f"missing key '{key}'")
+        yield SchemaFinding(path=path, message=f"missing key '{key}'")
 
 
-def _given_twice(value: list[Any], path: Path) -> Iterator[Finding]:
+def _given_twice(value: list[Any], path: Path) -> Iterator[SchemaFinding]:
     seen = set()
     for index, child in enumerate(value):
         text = json.dumps(child)
         if text in seen:
-            yield Finding(path=(*path, index), message=f"{describe(child)} is given twice")
+            yield SchemaFinding(path=(*path, index), message=f"{described_json(child)} is given twice")
         seen.add(text)
 
 
@@ -76,7 +76,7 @@ Words = tuple[str, str | None]
 def _type(schema: Schema, value: object) -> Words:
     types = (schema["type"],) if isinstance(schema["type"], str) else tuple(schema["type"])
     expected = " or ".join(_ARTICLES[name] for name in types)
-    return f"expected {expected}, found {describe(value)}", _type_hint(schema, types, value)
+    return f"expected {expected}, found {described_json(value)}", _type_hint(schema, types, value)
 
 
 def _type_hint(schema: Schema, types: tuple[str, ...], value: object) -> str | None:
@@ -93,14 +93,14 @@ def _type_hint(schema: Schema, types: tuple[str, ...], value: object) -> str | N
 
 def _enum(schema: Schema, value: object) -> Words:
     allowed = schema["enum"] if "enum" in schema else [schema["const"]]
-    expected = f"one of {', '.join(map(describe, allowed))}" if len(allowed) > 1 else describe(allowed[0])
+    expected = f"one of {', '.join(map(described_json, allowed))}" if len(allowed) > 1 else described_json(allowed[0])
     near = nearest(value, allowed) if isinstance(value, str) and len(allowed) > 1 else None
-    return f"expected {expected}, found {describe(value)}", f"did you mean '{near}'?" if near else None
+    return f"expected {expected}, found {described_json(value)}", f"did you mean '{near}'?" if near else None
 
 
 def _pattern(schema: Schema, value: str) -> Words:
     example = f"write it like '{schema['examples'][0]}'" if "examples" in schema else None
-    return f"expected text that matches {schema['pattern']}, found {describe(value)}", example
+    return f"expected text that matches {schema['pattern']}, found {described_json(value)}", example
 
 
 def _format(schema: Schema, value: str) -> Words:

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from hintplan.plans.declarations.durations import DurationError, parse_duration
 from hintplan.plans.declarations.types import parse_type
-from hintplan.plans.format.finding import describe
-from hintplan.plans.settings.setting import SettingError, iso_time
+from hintplan.plans.format.finding import described_json
+from hintplan.plans.settings.setting import SettingError, parse_iso_time
 
 Problem = tuple[str, str | None]
 """The problem of a text, and a hint."""
@@ -23,7 +23,7 @@ def _duration_problem(text: str) -> Problem | None:
     try:
         parse_duration(text, require_unit=True)
     except DurationError as error:
-        return f"bad duration {describe(text)}: {error.reason}", error.hint
+        return f"bad duration {described_json(text)}: {error.reason}", error.hint
     return None
 
 
@@ -32,13 +32,13 @@ def _type_problem(text: str) -> Problem | None:
     try:
         parse_type(text)
     except (ValueError, RecursionError) as error:
-        return f"bad type {describe(text)}: {error}", None
+        return f"bad type {described_json(text)}: {error}", None
     return None
 
 
 def _time_problem(text: str) -> Problem | None:
     try:
-        iso_time(text)
+        parse_iso_time(text)
     except SettingError as error:
         return str(error), error.hint
     return None

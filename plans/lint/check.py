@@ -1,6 +1,6 @@
 """Check the text of a plan with the rules, locate each finding in the text, and apply fixes to the text.
 
->>> [found.rule.slug for found in check(b"{}", file="plan.json").found][:1]
+>>> [found.rule.slug for found in lint_plan(b"{}", file="plan.json").found][:1]
 ['invalid-plan']
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.declarations.durations import DurationError, parse_duration
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import loads, read_document
@@ -23,7 +23,7 @@ from hintplan.plans.text.jsontext import JsonText, Path
 
 
 @frozen
-class Found:
+class LocatedFinding:
     """A finding of a rule, and its location."""
 
     rule: Rule
@@ -34,17 +34,17 @@ class Found:
 
 
 @frozen
-class Checked:
+class LintedPlan:
     """The findings of one plan, in the order of its file; ``plan`` is None if it cannot be read."""
 
     data: bytes
     plan: Plan | None
-    found: tuple[Found, ...]
+    found: tuple[LocatedFinding, ...]
 
 
-def check(
+def lint_plan(
     data: bytes, *, file: str | None, allow_fact_edits: bool = False, rules: Iterable[Rule] = RULES.values()
-) -> Checked:
+) -> LintedPlan:
     """Apply ``rules`` to the plan in ``data``.
 
     An invalid plan is itself a finding, HP000. Other rules run only if all its problems are in settings, tables or
@@ -53,17 +53,17 @@ def check(
     try:
         plan = loads(data, file=file, allow_fact_edits=allow_fact_edits, check_meaning=False)
     except PlanError as error:
-        return Checked(data=data, plan=None, found=tuple(_invalid(problem) for problem in error.diagnostics))
-    problems = validate(plan)
+        return LintedPlan(data=data, plan=None, found=tuple(_invalid(problem) for problem in error.diagnostics))
+    problems = plan_problems(plan)
     if any(_breaks_rules(problem) for problem in problems):
         # Rules follow edges, so they cannot run on a plan whose edges lead nowhere.
         findings = [(RULES["HP000"], _said(problem)) for problem in problems]
-        return Checked(data=data, plan=plan, found=_placed(data, file, findings))
+        return LintedPlan(data=data, plan=plan, found=_placed(data, file, findings))
     findings = [(rule, finding) for rule in rules if rule.check is not None for finding in rule.check(plan)]
     findings += [(RULES["HP101"], finding) for finding in _respelled(data) if RULES["HP101"] in [*rules]]
     reported = {finding.path for rule, finding in findings if rule.level == "error"}
     findings += [(RULES["HP000"], _said(problem)) for problem in problems if problem.path not in reported]
-    return Checked(data=data, plan=plan, found=_placed(data, file, findings))
+    return LintedPlan(data=data, plan=plan, found=_placed(data, file, findings))
 
 
 def _breaks_rules(problem: Diagnostic) -> bool:
@@ -73,9 +73,11 @@ def _breaks_rules(problem: Diagnostic) -> bool:
     )
 
 
-def _invalid(problem: Diagnostic) -> Found:
+def _invalid(problem: Diagnostic) -> LocatedFinding:
     finding = Finding(path=problem.path or "", message=problem.message, advice=problem.hint)
-    return Found(rule=RULES["HP000"], finding=finding, file=problem.file, line=problem.line, column=problem.column)
+    return LocatedFinding(
+        rule=RULES["HP000"], finding=finding, file=problem.file, line=problem.line, column=problem.column
+    )
 
 
 def _said(problem: Diagnostic) -> Finding:
@@ -103,7 +105,7 @@ def _as_long(a: str, b: str) -> bool:
         return False
 
 
-def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) -> tuple[Found, ...]:
+def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) -> tuple[LocatedFinding, ...]:
     if not found:
         return ()
     source = JsonText(data, file=file)
@@ -113,7 +115,7 @@ def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) ->
     offsets = [spans[path][0 if path[:1] == ("config",) else 1] for path in paths]
     lines = _lines(source.text, offsets)
     placed = [
-        Found(rule=rule, finding=finding, file=file, line=lines[offset][0], column=lines[offset][1])
+        LocatedFinding(rule=rule, finding=finding, file=file, line=lines[offset][0], column=lines[offset][1])
         for (rule, finding), offset in zip(found, offsets, strict=True)
     ]
     return tuple(sorted(placed, key=lambda entry: (entry.line or 0, entry.column or 0, entry.rule.id)))
@@ -140,10 +142,10 @@ def _lines(text: str, offsets: Iterable[int]) -> dict[int, tuple[int, int]]:
     return positions
 
 
-def fixed(checked: Checked, *, facts: bool) -> tuple[bytes, tuple[Found, ...]]:
+def fixed(checked: LintedPlan, *, facts: bool) -> tuple[bytes, tuple[LocatedFinding, ...]]:
     """Apply all fixes to the text, including changes of ``facts`` if set; return the text and the fixed findings."""
     plan = checked.plan
-    mended: list[Found] = []
+    mended: list[LocatedFinding] = []
     if plan is None:
         return checked.data, ()
     edited = plan

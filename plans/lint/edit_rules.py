@@ -14,7 +14,7 @@ from hintplan.plans.lint.rule import Finding, Fix
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings, plan_settings
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import value_text
 
 
 def redundant_edits(plan: Plan) -> Iterator[Finding]:
@@ -28,8 +28,8 @@ def redundant_edits(plan: Plan) -> Iterator[Finding]:
         if below is not None:
             yield Finding(
                 path=f"operators.{setting.path}",
-                message=f"the edit, {shown(setting.value)}, says what the {below} says: all it does is to take back "
-                f"the {top}, {shown(overridden)}",
+                message=f"the edit, {value_text(setting.value)}, says what the {below} says: all it does is to take "
+                f"back the {top}, {value_text(overridden)}",
             )
 
 
@@ -40,7 +40,7 @@ def redundant_hints(plan: Plan) -> Iterator[Finding]:
         if setting.set_by == "hint" and len(layers) > 1 and layers[-1][0] == "hint" and layers[-1][1] == layers[-2][1]:
             yield Finding(
                 path=f"operators.{setting.path}",
-                message=f"the hint, {shown(layers[-1][1])}, says what the {layers[-2][0]} says without it",
+                message=f"the hint, {value_text(layers[-1][1])}, says what the {layers[-2][0]} says without it",
             )
 
 

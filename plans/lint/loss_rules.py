@@ -12,7 +12,7 @@ from hintplan.plans.connectors.table import connector_of
 from hintplan.plans.lint.rule import Finding
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators.sink import taken_away
-from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_value, shown
+from hintplan.plans.settings.setting import Setting, SettingError, Value, parse_value, value_text
 
 
 def lossy_settings(plan: Plan) -> Iterator[Finding]:
@@ -40,8 +40,12 @@ def overwriting_sinks(plan: Plan) -> Iterator[Finding]:
 def _lossy(path: str, specs: Mapping[str, Setting], values: Mapping[str, Value | None]) -> Iterator[Finding]:
     for name, value in values.items():
         setting = specs[name]
-        if setting.loses and value is not None and (setting.default is None or shown(value) != shown(setting.default)):
-            yield Finding(path=f"{path}.{name}", message=f"with {shown(value)}, {setting.loses}")
+        if (
+            setting.loses
+            and value is not None
+            and (setting.default is None or value_text(value) != value_text(setting.default))
+        ):
+            yield Finding(path=f"{path}.{name}", message=f"with {value_text(value)}, {setting.loses}")
 
 
 def _value(setting: Setting, text: str) -> Value | None:

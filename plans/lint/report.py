@@ -1,6 +1,6 @@
 """A report of the linter as text, as JSON, and as remarks, from which the formats of build servers are written.
 
->>> summary(Report(found=()), 2)
+>>> lint_summary(LintReport(found=()), 2)
 'nothing found in 2 plans'
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hintplan.plans.errors import on_one_line
-from hintplan.plans.lint.check import Found
+from hintplan.plans.lint.check import LocatedFinding
 from hintplan.plans.lint.registry import RULES
-from hintplan.plans.lint.run import LEVELS, Report
+from hintplan.plans.lint.run import LEVELS, LintReport
 from hintplan.plans.review.annotations import Remark
 from hintplan.plans.text.counts import count
 
@@ -26,7 +26,7 @@ LINT_RULES = {rule.id: f"{rule.slug}: {rule.about}" for rule in RULES.values()}
 """The rules with their descriptions, as SARIF lists them."""
 
 
-def remarks_of(found: Sequence[Found]) -> list[Remark]:
+def remarks_of(found: Sequence[LocatedFinding]) -> list[Remark]:
     """Return the findings as remarks, from which the formats of build servers are written."""
     return [
         Remark(
@@ -42,15 +42,15 @@ def remarks_of(found: Sequence[Found]) -> list[Remark]:
     ]
 
 
-def _subject(one: Found) -> str:
+def _subject(one: LocatedFinding) -> str:
     path = one.finding.path.removeprefix("operators.")
     return f"{path}: " if path else ""
 
 
-def rendered(report: Report, layout: str, *, whole: bool = False) -> str:
+def lint_report_text(report: LintReport, layout: str, *, whole: bool = False) -> str:
     """Return the findings in one of ``FORMATS``; text has the first few per rule and file, unless ``whole`` is set."""
     if layout == "json":
-        return json.dumps(report_json(report), indent=2)
+        return json.dumps(lint_report_json(report), indent=2)
     if layout == "text":
         return "\n".join(_lines(report.found, most=None if whole else _SHOWN))
     remarks = remarks_of(report.found)
@@ -67,7 +67,7 @@ def rendered(report: Report, layout: str, *, whole: bool = False) -> str:
     return junit(remarks, suite="lint").rstrip("\n")
 
 
-def _lines(found: Sequence[Found], *, most: int | None) -> Iterator[str]:
+def _lines(found: Sequence[LocatedFinding], *, most: int | None) -> Iterator[str]:
     """Yield a line per finding; beyond ``most`` findings of a rule in a file, only their number."""
     counted = Counter((entry.file, entry.rule.id) for entry in found)
     seen: Counter[tuple[str | None, str]] = Counter()
@@ -80,17 +80,17 @@ def _lines(found: Sequence[Found], *, most: int | None) -> Iterator[str]:
             yield f"{_name(entry)}: {counted[key] - most:,} more of {entry.rule.id} {entry.rule.slug}; --all lists them"
 
 
-def _line(one: Found) -> str:
+def _line(one: LocatedFinding) -> str:
     place = ":".join(str(part) for part in (_name(one), one.line, one.column) if part is not None)
     text = f"{place}: {one.rule.level} {one.rule.id} {one.rule.slug}: {_subject(one)}{one.finding.message}"
     return f"{text}\n  hint: {one.finding.advice or one.rule.advice}"
 
 
-def _name(one: Found) -> str | None:
+def _name(one: LocatedFinding) -> str | None:
     return None if one.file is None else on_one_line(one.file)
 
 
-def summary(report: Report, plans: int) -> str:
+def lint_summary(report: LintReport, plans: int) -> str:
     """Return the fixed findings, and the number of findings in that many plans."""
     lines = [f"mended: {_subject(entry)}{entry.finding.message}" for entry in report.mended]
     counted: Counter[str] = Counter(entry.rule.level for entry in report.found)
@@ -102,12 +102,12 @@ def summary(report: Report, plans: int) -> str:
     return "\n".join([*lines, text])
 
 
-def _mendable(one: Found) -> bool:
+def _mendable(one: LocatedFinding) -> bool:
     fix = one.finding.fix
     return one.finding.respelled is not None or (fix is not None and not fix.facts)
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def lint_report_json(report: LintReport) -> dict[str, Any]:
     """Return the findings as JSON values."""
     return {
         "findings": [_found_json(one) for one in report.found],
@@ -116,7 +116,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _found_json(one: Found) -> dict[str, Any]:
+def _found_json(one: LocatedFinding) -> dict[str, Any]:
     return {
         "rule": one.rule.id,
         "slug": one.rule.slug,

@@ -1,6 +1,6 @@
 """Lint plan files: apply the rules, then the ignores of each project, and write fixes if asked to.
 
->>> failing(Report(found=()), "note")
+>>> has_failures(LintReport(found=()), "note")
 False
 """
 
@@ -13,7 +13,7 @@ from hintplan.plans.files.codec import loads, write_plan_bytes
 from hintplan.plans.files.named_script import init_of
 from hintplan.plans.files.plan_source import compile_text, init_texts, read_bytes
 from hintplan.plans.frozen import frozen
-from hintplan.plans.lint.check import Checked, Found, check, fixed
+from hintplan.plans.lint.check import LintedPlan, LocatedFinding, fixed, lint_plan
 from hintplan.plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
 from hintplan.plans.lint.registry import RULES
 from hintplan.plans.lint.rule import Finding
@@ -23,15 +23,15 @@ LEVELS: tuple[str, ...] = ("note", "warning", "error")
 
 
 @frozen
-class Report:
+class LintReport:
     """The findings of all plans, the ignored findings with their ignores, and the fixed findings."""
 
-    found: tuple[Found, ...]
-    ignored: tuple[tuple[Found, Ignore], ...] = ()
-    mended: tuple[Found, ...] = ()
+    found: tuple[LocatedFinding, ...]
+    ignored: tuple[tuple[LocatedFinding, Ignore], ...] = ()
+    mended: tuple[LocatedFinding, ...] = ()
 
 
-def lint(
+def lint_files(
     paths: Sequence[str],
     *,
     config: str | None = None,
@@ -40,12 +40,12 @@ def lint(
     init: Sequence[str] = (),
     allow_fact_edits: bool = False,
     fix: bool = False,
-) -> Report:
+) -> LintReport:
     """Check the plan files at ``paths``, after fixing them if ``fix`` is set; raise PlanError if one cannot be read."""
     explicit = None if config is None else read_config(Path(config)) or Config(file=Path(config), ignores=())
-    findings: list[Found] = []
-    ignored: list[tuple[Found, Ignore]] = []
-    mended: list[Found] = []
+    findings: list[LocatedFinding] = []
+    ignored: list[tuple[LocatedFinding, Ignore]] = []
+    mended: list[LocatedFinding] = []
     configs: dict[Path, Config] = {}
     used: set[tuple[Path, int]] = set()
     for path in paths:
@@ -70,36 +70,38 @@ def lint(
             used |= {(settings.file, number) for number in spared}
             used |= {(settings.file, i.number) for i in settings.ignores if not _concerns(settings, i, paths)}
     findings += [entry for settings in configs.values() for entry in _of_ignores(settings, used)]
-    return Report(found=tuple(findings), ignored=tuple(ignored), mended=tuple(mended))
+    return LintReport(found=tuple(findings), ignored=tuple(ignored), mended=tuple(mended))
 
 
 def _concerns(config: Config, ignore: Ignore, paths: Sequence[str]) -> bool:
     return any(is_for(config, ignore, Path(path)) for path in paths)
 
 
-def _checked(path: str, allow_fact_edits: bool) -> Checked:
+def _checked(path: str, allow_fact_edits: bool) -> LintedPlan:
     data, _, file = read_bytes(path)
-    return check(data, file=file, allow_fact_edits=allow_fact_edits)
+    return lint_plan(data, file=file, allow_fact_edits=allow_fact_edits)
 
 
 def _mended(
-    path: str, plan: Path, checked: Checked, settings: Config | None, facts: bool
-) -> tuple[Checked, tuple[Found, ...]]:
+    path: str, plan: Path, checked: LintedPlan, settings: Config | None, facts: bool
+) -> tuple[LintedPlan, tuple[LocatedFinding, ...]]:
     """Apply the fixes of findings that are not ignored; write the plan only if it is valid afterwards."""
     wanted = tuple(
         entry
         for entry in checked.found
         if settings is None or not any(matching(settings, plan, entry.rule.id, entry.finding.path))
     )
-    data, repaired = fixed(Checked(data=checked.data, plan=checked.plan, found=wanted), facts=facts)
+    data, repaired = fixed(LintedPlan(data=checked.data, plan=checked.plan, found=wanted), facts=facts)
     if data == checked.data:
         return checked, ()
     loads(data, file=path, allow_fact_edits=facts)
     write_plan_bytes(data, path)
-    return check(data, file=path, allow_fact_edits=facts), repaired
+    return lint_plan(data, file=path, allow_fact_edits=facts), repaired
 
 
-def _idle_hints(script: str, allow_modules: Sequence[str], init: Sequence[str], checked: Checked) -> Iterator[Found]:
+def _idle_hints(
+    script: str, allow_modules: Sequence[str], init: Sequence[str], checked: LintedPlan
+) -> Iterator[LocatedFinding]:
     """Yield the keys of hints that have no effect, as reported by the planner."""
     text = read_text(script, script)
     recorded = checked.plan.init if checked.plan is not None else ()
@@ -109,10 +111,10 @@ def _idle_hints(script: str, allow_modules: Sequence[str], init: Sequence[str], 
             message = f"'{outcome.key}' in {outcome.hint} has no effect: it is {outcome.status}, {outcome.detail}"
             at = compiled.source.diagnostic(message, outcome.offset)
             finding = Finding(path=f"{outcome.hint}.{outcome.key}", message=message)
-            yield Found(rule=RULES["HP103"], finding=finding, file=at.file, line=at.line, column=at.column)
+            yield LocatedFinding(rule=RULES["HP103"], finding=finding, file=at.file, line=at.line, column=at.column)
 
 
-def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:
+def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[LocatedFinding]:
     working_directory = Path.cwd()
     # Build servers identify files by their path relative to the working directory.
     file = str(
@@ -122,13 +124,13 @@ def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:
         path = f"lint.ignore[{ignore.number}]"
         if not ignore.reason:
             finding = Finding(path=path, message=f"the ignore of {ignore.rule} has no reason")
-            yield Found(rule=RULES["HP001"], finding=finding, file=file, line=ignore.line, column=1)
+            yield LocatedFinding(rule=RULES["HP001"], finding=finding, file=file, line=ignore.line, column=1)
         if (config.file, ignore.number) not in used:
             finding = Finding(path=path, message=f"the ignore of {ignore.rule} at '{ignore.at}' matches nothing")
-            yield Found(rule=RULES["HP002"], finding=finding, file=file, line=ignore.line, column=1)
+            yield LocatedFinding(rule=RULES["HP002"], finding=finding, file=file, line=ignore.line, column=1)
 
 
-def failing(report: Report, fail_on: str) -> bool:
+def has_failures(report: LintReport, fail_on: str) -> bool:
     """Return True if there is a finding of level ``fail_on`` or above."""
     if fail_on == "never":
         return False

@@ -2,7 +2,7 @@ r"""Writes a plan with git's conflict markers where two versions differ, for peo
 
 The result is intentionally not a valid plan: nothing can run it before someone resolves the conflict.
 
->>> marked(b"a\nb\n", b"a\nc\n", labels=("HEAD", "branch")).decode().split("\n")
+>>> with_conflict_markers(b"a\nb\n", b"a\nc\n", labels=("HEAD", "branch")).decode().split("\n")
 ['a', '<<<<<<< HEAD', 'b', '=======', 'c', '>>>>>>> branch', '']
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 
-def marked(
+def with_conflict_markers(
     ours: bytes, theirs: bytes, *, labels: tuple[str, str], base: bytes | None = None, marker_size: int = 7
 ) -> bytes:
     """Return both texts as one, with markers around lines that differ; ``base`` adds the original lines (diff3)."""
@@ -34,7 +34,7 @@ def marked(
 
 
 def sides_of(text: str) -> tuple[str, str] | None:
-    """Return the two texts that :func:`marked` has combined, without their base; None if there are no markers."""
+    """Return the two texts of :func:`with_conflict_markers`, without their base; None if there are no markers."""
     ours: list[str] = []
     theirs: list[str] = []
     into = [ours, theirs]

@@ -2,7 +2,7 @@
 
 Merging and rebasing change these parts; the checks of a plan run after it is whole again.
 
->>> take_apart(Plan(name="p", config={"parallelism.default": "4"})).units["config", "parallelism.default"].edit
+>>> decompose(Plan(name="p", config={"parallelism.default": "4"})).units["config", "parallelism.default"].edit
 '4'
 """
 
@@ -68,7 +68,7 @@ class Parts:
     orders: Mapping[Key, tuple[str, ...]]
 
 
-def settings_in(units: Mapping[Key, Any]) -> dict[Key, PlanSetting]:
+def settings_by_key(units: Mapping[Key, Any]) -> dict[Key, PlanSetting]:
     """Return all settings by key, including the settings in groups."""
     settings: dict[Key, PlanSetting] = {}
     for key, unit in units.items():
@@ -81,7 +81,7 @@ def settings_in(units: Mapping[Key, Any]) -> dict[Key, PlanSetting]:
     return settings
 
 
-def take_apart(plan: Plan) -> Parts:
+def decompose(plan: Plan) -> Parts:
     """Return the parts of ``plan``."""
     document = to_document(plan)
     units: dict[Key, Any] = {(name,): value for name, value in document.items() if name not in _BELOW}
@@ -147,7 +147,7 @@ def _settings(operator: Operator, group: str, settings: Settings) -> dict[str, P
     return {name: setting_of(operator.id, group, name, settings) for name in names}
 
 
-def put_together(parts: Parts) -> Plan:
+def compose(parts: Parts) -> Plan:
     """Return the plan made of ``parts``; its meaning is not checked."""
     compiled: dict[str, str] = {}
     document: dict[str, Any] = {"config": {}, "tables": {}, "functions": {}, "reasons": {}}

@@ -12,16 +12,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from hintplan.plans.merge.decompose import GroupPart, take_apart
-from hintplan.plans.merge.merge_text import REFUSED, path_of, refused_options, value_of
+from hintplan.plans.merge.decompose import GroupPart, decompose
+from hintplan.plans.merge.merge_text import REFUSED, layer_value_text, path_of, refused_options
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import ABSENT, COMPILED, PlanSetting
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import value_text
 
 
 def flat_lines(plan: Plan) -> Iterator[str]:
     """Yield the lines in the order of the plan."""
-    units, refused = take_apart(plan).units, refused_options(plan)
+    units, refused = decompose(plan).units, refused_options(plan)
     # As in the plan file, reasons come last.
     for key, unit in sorted(units.items(), key=lambda item: item[0][0] == "reasons"):
         path = path_of(key)
@@ -46,11 +46,11 @@ def _setting(path: str, setting: PlanSetting) -> Iterator[str]:
         return
     layers = ["edit"] if setting.edited and setting.layers else []
     layers += [
-        layer if not setting.edited and layer == setting.top_layer else f"{layer} {value_of(layer_value)}"
+        layer if not setting.edited and layer == setting.top_layer else f"{layer} {layer_value_text(layer_value)}"
         for layer, layer_value in reversed([*setting.layers.items()])
         if layer != COMPILED
     ]
-    yield f"{path} = {_text(shown(value))}" + (f"   ({' · '.join(layers)})" if layers else "")
+    yield f"{path} = {_text(value_text(value))}" + (f"   ({' · '.join(layers)})" if layers else "")
 
 
 def _fact(path: str, value: object) -> Iterator[str]:

@@ -8,7 +8,7 @@
 An entry remains after it has been applied: it does not affect plans that no longer have the operator. Entries may form
 chains.
 
->>> followed({"a": "b", "b": "c"}, "a")
+>>> moved_name({"a": "b", "b": "c"}, "a")
 'c'
 """
 
@@ -36,7 +36,7 @@ def moves_for(file: Path, old: Plan, new: Plan) -> dict[str, str]:
         return {}
     moves = _read(project, file)
     targets = _names(new)
-    moved_to = {name: followed(moves, name) for name in sorted((_names(old) - targets) & moves.keys())}
+    moved_to = {name: moved_name(moves, name) for name in sorted((_names(old) - targets) & moves.keys())}
     for name, target in moved_to.items():
         if target not in targets:
             message = f"'{name}' has moved to '{target}', which the new plan does not have"
@@ -45,7 +45,7 @@ def moves_for(file: Path, old: Plan, new: Plan) -> dict[str, str]:
     return moved_to
 
 
-def followed(moves: Mapping[str, str], name: str) -> str:
+def moved_name(moves: Mapping[str, str], name: str) -> str:
     """Return the last name on the chain of ``moves`` from ``name``, or ``name`` itself if the chain is a cycle."""
     seen = {name}
     while (name := moves.get(name, name)) not in seen:

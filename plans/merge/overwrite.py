@@ -10,18 +10,18 @@ from pathlib import Path
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files.codec import loads, read_document, read_plan_bytes
 from hintplan.plans.format.digest import changed_facts
-from hintplan.plans.merge.decompose import GroupPart, settings_in, take_apart
+from hintplan.plans.merge.decompose import GroupPart, decompose, settings_by_key
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import first_of
-from hintplan.plans.text.links import refuse_links
+from hintplan.plans.text.links import refuse_symlinks
 
 _SHOWN = 10
 
 
 def edits_in(plan: Plan) -> tuple[str, ...]:
     """Return the paths of settings, then of whole groups of settings, that edits have set or removed."""
-    units = take_apart(plan).units
-    edited = [key for key, setting in settings_in(units).items() if setting.edited]
+    units = decompose(plan).units
+    edited = [key for key, setting in settings_by_key(units).items() if setting.edited]
     edited += [key for key, unit in units.items() if isinstance(unit, GroupPart) and unit.edited]
     return tuple(dict.fromkeys(".".join(key).removeprefix("operators.") for key in edited))
 
@@ -31,7 +31,7 @@ def refuse_overwrite(path: str) -> None:
 
     A link at ``path`` is refused, too.
     """
-    refuse_links(Path(path))
+    refuse_symlinks(Path(path))
     if not Path(path).is_file():
         return
     data = read_plan_bytes(path)

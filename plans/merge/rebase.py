@@ -6,7 +6,7 @@ mapped to an operator or dropped. Knows no files.
 
 >>> from hintplan.plans.format.compiled import with_record
 >>> compiled = with_record(Plan(name="p"))
->>> [(edit.path, edit.value, edit.before) for edit in rebase(compiled, replace(compiled, name="other")).kept]
+>>> [(edit.path, edit.value, edit.before) for edit in rebase_plan(compiled, replace(compiled, name="other")).kept]
 [('name', 'other', 'SQL (another value)')]
 """
 
@@ -18,13 +18,21 @@ from typing import Any
 
 from hintplan.plans.compare.match import match, only_renamed
 from hintplan.plans.compare.successors import Successor, successor, table_successor
-from hintplan.plans.edit.edit import settled
+from hintplan.plans.edit.edit import with_current_layers
 from hintplan.plans.errors import Diagnostic, PlanError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.format.digest import operator_facts, table_facts
 from hintplan.plans.frozen import frozen
-from hintplan.plans.merge.decompose import GroupPart, Key, Parts, put_together, settings_in, take_apart
-from hintplan.plans.merge.merge_text import REFUSED, Carried, described, path_of, refused_options, value_of, who_asked
+from hintplan.plans.merge.decompose import GroupPart, Key, Parts, compose, decompose, settings_by_key
+from hintplan.plans.merge.merge_text import (
+    REFUSED,
+    CarriedEdit,
+    layer_value_text,
+    path_of,
+    refused_options,
+    top_layer_text,
+    unit_text,
+)
 from hintplan.plans.merge.three_way import Disagreement, merge_settings, same_layers
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import ABSENT, NO_EDIT, PlanSetting
@@ -43,13 +51,13 @@ class Orphan:
     """
 
     name: str
-    edits: tuple[Carried, ...]
+    edits: tuple[CarriedEdit, ...]
     successor: Successor | None = None
     why: str = ""
 
 
 @frozen
-class Rebased:
+class RebasedPlan:
     """The result of a rebase; ``plan`` is None if there are orphans, conflicts, or problems of the result.
 
     ``renamed`` maps operators whose edits were carried over to another id without ``--map``. ``kept`` are edits that
@@ -59,12 +67,12 @@ class Rebased:
 
     plan: Plan | None
     renamed: Mapping[str, str] = field(default_factory=dict)
-    kept: tuple[Carried, ...] = ()
-    changed_underneath: tuple[Carried, ...] = ()
-    same: tuple[Carried, ...] = ()
-    dropped: tuple[Carried, ...] = ()
+    kept: tuple[CarriedEdit, ...] = ()
+    changed_underneath: tuple[CarriedEdit, ...] = ()
+    same: tuple[CarriedEdit, ...] = ()
+    dropped: tuple[CarriedEdit, ...] = ()
     orphans: tuple[Orphan, ...] = ()
-    conflicts: tuple[Carried, ...] = ()
+    conflicts: tuple[CarriedEdit, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
 
 
@@ -75,17 +83,19 @@ class _Account:
     ``groups`` are the paths of groups of settings that an edit had added as a whole.
     """
 
-    kept: list[Carried] = field(default_factory=list)
-    underneath: list[Carried] = field(default_factory=list)
-    same: list[Carried] = field(default_factory=list)
-    conflicts: list[Carried] = field(default_factory=list)
-    lost: dict[str, list[Carried]] = field(default_factory=dict)
-    gone: dict[str, list[Carried]] = field(default_factory=dict)
+    kept: list[CarriedEdit] = field(default_factory=list)
+    underneath: list[CarriedEdit] = field(default_factory=list)
+    same: list[CarriedEdit] = field(default_factory=list)
+    conflicts: list[CarriedEdit] = field(default_factory=list)
+    lost: dict[str, list[CarriedEdit]] = field(default_factory=dict)
+    gone: dict[str, list[CarriedEdit]] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
 
 
-def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, drop_orphans: bool = False) -> Rebased:
+def rebase_plan(
+    new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, drop_orphans: bool = False
+) -> RebasedPlan:
     """Return ``new`` with the edits of ``old``; raise PlanError if ``mapping`` is invalid.
 
     ``mapping`` maps ids of operators of the old plan to ids of the new one, and tables as ``tables.<name>``. Operators
@@ -95,21 +105,21 @@ def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, dr
     _check_mapping(moves, old, new)
     followed = {a: b for a, b in only_renamed(old, new).items() if a not in moves and b not in moves.values()}
     moves = {**followed, **moves}
-    parts, account = take_apart(old), _Account()
+    parts, account = decompose(old), _Account()
     # Config and tables come first, because the layers of operators follow them.
     edited = new
     for outside in (True, False):
-        new_parts = take_apart(edited)
+        new_parts = decompose(edited)
         units = dict(new_parts.units)
         for key in parts.units:
             if (key[0] != "operators") == outside and key[0] != "reasons":
                 _carry(parts.units[key], key, _moved(key, moves, old, new), units, account)
-        edited = settled(put_together(Parts(units=units, orders=new_parts.orders)))
+        edited = with_current_layers(compose(Parts(units=units, orders=new_parts.orders)))
     _find_lost(account, edited)
     edited = _with_reasons(edited, old, account)
     orphans = tuple(_orphans(account, old, new))
     before, after = old.by_id, new.by_id
-    result = Rebased(
+    result = RebasedPlan(
         plan=edited,
         renamed={a: b for a, b in followed.items() if any(path.startswith(f"{a}.") for path in account.moved)},
         kept=tuple(_noted(carried, before, after) for carried in account.kept),
@@ -131,10 +141,10 @@ def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, dr
     return result
 
 
-def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
+def _masked(rebased: RebasedPlan, refused: Collection[str]) -> RebasedPlan:
     """Return ``rebased`` without the values of refused options, which may be literal secrets."""
 
-    def masked(edits: tuple[Carried, ...]) -> tuple[Carried, ...]:
+    def masked(edits: tuple[CarriedEdit, ...]) -> tuple[CarriedEdit, ...]:
         return tuple(
             replace(edit, value=REFUSED, before="SQL", after="SQL") if edit.path in refused else edit for edit in edits
         )
@@ -168,8 +178,8 @@ def _carry(unit: object, key: Key, target: Key, units: dict[Key, Any], account: 
     elif new_unit is ABSENT or new_unit.settings is None:
         if unit.edited:
             units[target] = replace(unit, record=None if new_unit is ABSENT else new_unit.record)
-            after = described(new_unit) if new_unit is not ABSENT and new_unit.edited else "nothing"
-            account.kept.append(Carried(path=path_of(target), value=described(unit), before="nothing", after=after))
+            after = unit_text(new_unit) if new_unit is not ABSENT and new_unit.edited else "nothing"
+            account.kept.append(CarriedEdit(path=path_of(target), value=unit_text(unit), before="nothing", after=after))
             account.moved[path_of(key)] = path_of(target)
             account.groups.add(path_of(target))
             account.moved |= {path_of((*key, name)): path_of((*target, name)) for name in unit.settings}
@@ -192,23 +202,26 @@ def _carry_removal(unit: GroupPart, key: Key, target: Key, units: dict[Key, Any]
     new_unit = units.get(target, ABSENT)
     account.moved[path_of(key)] = path_of(target)
     if new_unit is ABSENT or new_unit.settings is None:
-        account.same.append(Carried(path=path_of(target), value="off", before="SQL", after="nothing"))
+        account.same.append(CarriedEdit(path=path_of(target), value="off", before="SQL", after="nothing"))
         return
     units[target] = replace(new_unit, settings=None, null=True)
-    carried = Carried(path=path_of(target), value="off", before="what the SQL said", after=described(new_unit))
+    carried = CarriedEdit(path=path_of(target), value="off", before="what the SQL said", after=unit_text(new_unit))
     (account.kept if new_unit.record == unit.record else account.underneath).append(carried)
 
 
 def _carry_setting(setting: PlanSetting, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
     new_unit = units.get(target, ABSENT)
     now = replace(setting, layers={}, edit=NO_EDIT) if new_unit is ABSENT else new_unit
-    carried = Carried(
-        path=path_of(target), value=value_of(setting.value), before=who_asked(setting), after=who_asked(now)
+    carried = CarriedEdit(
+        path=path_of(target),
+        value=layer_value_text(setting.value),
+        before=top_layer_text(setting),
+        after=top_layer_text(now),
     )
     try:
         merged = merge_settings(replace(setting, edit=NO_EDIT), setting, now)
     except Disagreement:
-        account.conflicts.append(replace(carried, after=described(now)))
+        account.conflicts.append(replace(carried, after=unit_text(now)))
         return
     units[target] = merged
     if not setting.layers and setting.value == now.value:
@@ -221,24 +234,28 @@ def _carry_setting(setting: PlanSetting, key: Key, target: Key, units: dict[Key,
     (account.kept if same_layers(setting, merged) else account.underneath).append(carried)
 
 
-def _edits_of(group: GroupPart, key: Key) -> Iterator[Carried]:
+def _edits_of(group: GroupPart, key: Key) -> Iterator[CarriedEdit]:
     """Yield the edits of a group that the new plan does not have."""
     if group.settings is None:
         if group.edited:
-            yield Carried(path=path_of(key), value="off", before="nothing", after="nothing")
+            yield CarriedEdit(path=path_of(key), value="off", before="nothing", after="nothing")
         return
     for name, setting in group.settings.items():
         if setting.edited:
             yield _carried((*key, name), setting)
 
 
-def _carried(key: Key, setting: PlanSetting) -> Carried:
-    return Carried(path=path_of(key), value=value_of(setting.value), before=who_asked(setting), after="nothing")
+def _carried(key: Key, setting: PlanSetting) -> CarriedEdit:
+    return CarriedEdit(
+        path=path_of(key), value=layer_value_text(setting.value), before=top_layer_text(setting), after="nothing"
+    )
 
 
 def _find_lost(account: _Account, plan: Plan) -> None:
     """Move edits that have no effect with the new settings to ``gone``, such as the size of a removed cache."""
-    values = {path_of(key): value_of(setting.value) for key, setting in settings_in(take_apart(plan).units).items()}
+    values = {
+        path_of(key): layer_value_text(setting.value) for key, setting in settings_by_key(decompose(plan).units).items()
+    }
     for edits in (account.kept, account.underneath):
         for edit in [*edits]:
             if edit.value not in (values.get(edit.path), "off", "(none)") and edit.path not in account.groups:
@@ -246,7 +263,7 @@ def _find_lost(account: _Account, plan: Plan) -> None:
                 account.gone.setdefault(edit.path, []).append(edit)
 
 
-def _noted(carried: Carried, old: Mapping[str, Operator], new: Mapping[str, Operator]) -> Carried:
+def _noted(carried: CarriedEdit, old: Mapping[str, Operator], new: Mapping[str, Operator]) -> CarriedEdit:
     """Return the edit, with a note if the facts of its operator have changed."""
     name = carried.path.partition(".")[0]
     if name not in old or name not in new:

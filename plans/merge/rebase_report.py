@@ -1,6 +1,6 @@
 """Words the result of a rebase: a list of the edits that remain, and the obstacles of the others.
 
->>> print(report_text(Rebased(plan=None)))
+>>> print(rebase_text(RebasedPlan(plan=None)))
 no edits to keep
 """
 
@@ -11,13 +11,13 @@ from dataclasses import asdict
 from typing import Any
 
 from hintplan.plans.errors import Diagnostic, PlanError
-from hintplan.plans.merge.merge_text import Carried
-from hintplan.plans.merge.rebase import Orphan, Rebased
+from hintplan.plans.merge.merge_text import CarriedEdit
+from hintplan.plans.merge.rebase import Orphan, RebasedPlan
 from hintplan.plans.text.counts import count
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 
-def report_text(rebased: Rebased) -> str:
+def rebase_text(rebased: RebasedPlan) -> str:
     """Return the edits grouped by result, one per line."""
     sections = (
         (rebased.kept, "kept", lambda e: f"over {e.after}"),
@@ -34,12 +34,12 @@ def report_text(rebased: Rebased) -> str:
     return "\n".join(lines) or "no edits to keep"
 
 
-def _line(edit: Carried, words: str, width: int) -> str:
+def _line(edit: CarriedEdit, words: str, width: int) -> str:
     note = f"; {edit.note}" if edit.note else ""
     return f"  {edit.path:<{width}}   {edit.value}   {words}{note}".replace("\n", "\\n")
 
 
-def obstacles(rebased: Rebased, file: str) -> Iterator[Diagnostic]:
+def obstacles(rebased: RebasedPlan, file: str) -> Iterator[Diagnostic]:
     """Yield the obstacles to a result: orphans, then settings that both plans edit, then problems of the plan."""
     for orphan in rebased.orphans:
         yield _orphan(orphan, file)
@@ -68,14 +68,14 @@ def _orphan(orphan: Orphan, file: str) -> Diagnostic:
     return Diagnostic(message=message, file=file, hint=hint)
 
 
-def raise_obstacles(rebased: Rebased, file: str) -> None:
+def raise_obstacles(rebased: RebasedPlan, file: str) -> None:
     """Raise PlanError if there is no result; ``file`` is the file of the old plan."""
     problems = tuple(obstacles(rebased, file))
     if problems:
         raise PlanError(diagnostics=problems)
 
 
-def report_json(rebased: Rebased, file: str) -> dict[str, Any]:
+def rebase_json(rebased: RebasedPlan, file: str) -> dict[str, Any]:
     """Return the report as JSON values; ``done`` is true if there is a result."""
     return {
         "done": rebased.plan is not None,
@@ -91,6 +91,6 @@ def report_json(rebased: Rebased, file: str) -> dict[str, Any]:
     }
 
 
-def _json(edit: Carried) -> dict[str, str]:
+def _json(edit: CarriedEdit) -> dict[str, str]:
     """Return an edit; ``was-over`` is the value that it overrode, ``over`` the value that it overrides now."""
     return {"path": edit.path, "value": edit.value, "was-over": edit.before, "over": edit.after, "note": edit.note}

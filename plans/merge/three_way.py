@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 Side = Literal["base", "ours", "theirs"]
 
 _DERIVED = ("default", "config", "table")
-"""Layers that are derived from config and tables, which are merged once (see hintplan.plans.edit.edit.settled)."""
+"""Layers that are derived from config and tables, which are merged once (:func:`with_current_layers`)."""
 
 
 @frozen
@@ -59,7 +59,7 @@ def merged_units(base: Parts, ours: Parts, theirs: Parts) -> tuple[dict[Key, Any
     return units, tuple(conflicts)
 
 
-def resolved(units: Mapping[Key, Any], side: Side) -> dict[Key, Any]:
+def resolve_conflicts(units: Mapping[Key, Any], side: Side) -> dict[Key, Any]:
     """Return the parts with every conflict resolved in favour of ``side``."""
     return {key: _resolved(unit, side) for key, unit in units.items()}
 

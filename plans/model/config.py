@@ -20,9 +20,9 @@ from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from hintplan.plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
 from hintplan.plans.settings.group import Group
-from hintplan.plans.settings.restarting import RESTARTING
-from hintplan.plans.settings.restarting import SYNONYMS as _STRATEGY
-from hintplan.plans.settings.setting import Kind, Setting, SettingFacts, parse_value, shown
+from hintplan.plans.settings.restart_strategy import RESTART_SETTINGS
+from hintplan.plans.settings.restart_strategy import SYNONYMS as _STRATEGY
+from hintplan.plans.settings.setting import Kind, Setting, SettingFacts, parse_value, value_text
 from hintplan.plans.settings.state import STATE_TTL, TTL
 from hintplan.plans.text.names import did_you_mean
 
@@ -227,12 +227,12 @@ _OF_JOB = (
 )
 
 
-def keys_of(group: Group, kind: type[Operator] | None, whose: str) -> Iterator[ConfigKey]:
+def group_keys(group: Group, kind: type[Operator] | None, whose: str) -> Iterator[ConfigKey]:
     """Yield the keys that set defaults for the settings of ``group``."""
     for key in dict.fromkeys(setting.config for setting in group.settings.values() if setting.config is not None):
         settings = [setting for setting in group.settings.values() if setting.config == key]
         first = settings[0]
-        default = "" if first.default is None else f"; {shown(first.default)} if absent"
+        default = "" if first.default is None else f"; {value_text(first.default)} if absent"
         about = first.description if len(settings) == 1 else group.description
         facts = {field.name: getattr(first, field.name) for field in fields(Setting)} | {
             "name": key,
@@ -249,10 +249,10 @@ _OF_OPERATORS = (
     *((group, Correlate, f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
 )
 _OF_RESTARTS = tuple(
-    ConfigKey(**{field.name: getattr(setting, field.name) for field in fields(Setting)}) for setting in RESTARTING
+    ConfigKey(**{field.name: getattr(setting, field.name) for field in fields(Setting)}) for setting in RESTART_SETTINGS
 )
 KEYS: Mapping[str, ConfigKey] = {
-    key.name: key for key in (*_OF_JOB, *_OF_RESTARTS, *(key for owner in _OF_OPERATORS for key in keys_of(*owner)))
+    key.name: key for key in (*_OF_JOB, *_OF_RESTARTS, *(key for owner in _OF_OPERATORS for key in group_keys(*owner)))
 }
 
 
@@ -277,7 +277,7 @@ def normalise(key: str, value: str, *, require_unit: bool = False) -> str:
     """
     if key not in KEYS:
         raise ValueError(f"unknown configuration key '{key}'; {did_you_mean(key, known_keys(), what='known keys')}")
-    canonical = shown(parse_value(KEYS[key], value))
+    canonical = value_text(parse_value(KEYS[key], value))
     if require_unit and KEYS[key].kind == "duration" and value.strip().isdigit() and int(value):
         parse_duration(value, require_unit=True)
     return canonical

@@ -22,7 +22,7 @@ def optional_groups(operator: Operator) -> Iterator[Group]:
     return (group for group in operator.groups if group.optional)
 
 
-def shared_operators(plan: Plan) -> frozenset[str]:
+def reused_operators(plan: Plan) -> frozenset[str]:
     """Return the ids of the computed operators that are read more than once.
 
     Scans are left out: reading a table twice costs less than keeping a copy of it.
@@ -48,7 +48,7 @@ def config_layer(plan: Plan, operator: Operator, group: Group, shared: frozenset
     return {name: value for name, value in values.items() if name not in group.asking or (asks and value is True)}
 
 
-def resolved(
+def resolve_group(
     plan: Plan, operator: Operator, group: Group, edits: Mapping[str, Value], shared: frozenset[str]
 ) -> Settings | None:
     """Return the group with the plan's current config and with ``edits`` as the strongest layer.
@@ -68,14 +68,14 @@ def resolved(
 
 def with_config_layers(plan: Plan) -> Plan:
     """Return the plan with the layer ``config`` of all optional groups as in its configuration; edits stay edits."""
-    shared = shared_operators(plan)
+    shared = reused_operators(plan)
     operators = []
     for operator in plan.operators:
         for group in optional_groups(operator):
             old = operator.settings.get(group.name)
             if group.mode in (None, plan.mode):
                 edits = edits_of(old) if old is not None else {}
-                operator = with_group(operator, group.name, resolved(plan, operator, group, edits, shared))
+                operator = with_group(operator, group.name, resolve_group(plan, operator, group, edits, shared))
         operators.append(operator)
     return replace(plan, operators=tuple(operators))
 

@@ -20,7 +20,7 @@ from typing import Any
 from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.effects import Effect
 from hintplan.plans.settings.layers import EDIT, SETTING_LAYERS, Settings, layers_of, set_by
-from hintplan.plans.settings.setting import Setting, Value, shown, spoken
+from hintplan.plans.settings.setting import Setting, Value, readable_value, value_text
 
 COMPILED = "compiled"
 ALL_LAYERS = (*SETTING_LAYERS, COMPILED)
@@ -58,7 +58,7 @@ LayerValue = Value | Digest | Marker | None
 
 @frozen
 class PlanSetting:
-    """One setting; ``layers`` has the values of the layers that set it, weakest first, and ``edit`` that of an edit.
+    """One setting, with the value of each layer that sets it, weakest first, and the value of an edit.
 
     ``edit`` is ABSENT if an edit has removed the setting; only merges see such settings. ``operator`` is None for a
     setting outside the operators. ``effect`` is the effect of a change on a running job. ``setting`` defines the valid
@@ -111,7 +111,7 @@ class PlanSetting:
 
     def spoken(self, value: Value) -> str:
         """Return a value of this setting as text for people."""
-        return shown(value) if self.setting is None else spoken(self.setting, value)
+        return value_text(value) if self.setting is None else readable_value(self.setting, value)
 
 
 def setting_of(operator: str, group: str, name: str, settings: Settings) -> PlanSetting:

@@ -17,7 +17,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import canonical_path, operator_settings, plan_settings
 from hintplan.plans.settings.layers import EDIT
-from hintplan.plans.settings.setting import same_value, shown
+from hintplan.plans.settings.setting import same_value, value_text
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -76,7 +76,7 @@ def outdated_reasons(before: Plan, after: Plan) -> Iterator[tuple[str, str]]:
     for path in same:
         was, now = (_settings_at(plan, path) for plan in (before, after))
         if was and now and not _same_values(was, now):
-            yield path, " · ".join(shown(setting.value) for setting in was.values())
+            yield path, " · ".join(value_text(setting.value) for setting in was.values())
 
 
 def _same_values(was: Mapping[str, PlanSetting], now: Mapping[str, PlanSetting]) -> bool:

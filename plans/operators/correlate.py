@@ -25,10 +25,10 @@ from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.calls import CALL_GROUPS, NO_RETRY, RETRY_STRATEGY, call_groups, is_async, resolved_call
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings, edits_of, ordered
-from hintplan.plans.settings.origins import origins_apart
+from hintplan.plans.settings.origin_checks import check_origins
 from hintplan.plans.settings.setting import Value
-from hintplan.plans.settings.text import labelled, marked
-from hintplan.plans.settings.views import CallRetry, CallSettings, call_retry, viewed
+from hintplan.plans.settings.text import setting_text, with_layers_text
+from hintplan.plans.settings.views import CallRetry, CallSettings, call_retry, settings_view
 from hintplan.plans.text.names import did_you_mean
 
 _OF_RETRY = ("fixed-delay", "max-attempts")
@@ -79,7 +79,7 @@ class Correlate(Requesting):
     def async_(self) -> CallSettings | None:
         """The settings for waiting calls; None if the function is synchronous."""
         waits = self.settings.get("async")
-        return None if waits is None else viewed(CallSettings, waits.values)
+        return None if waits is None else settings_view(CallSettings, waits.values)
 
     @property
     def retry(self) -> CallRetry | None:
@@ -166,7 +166,7 @@ class Correlate(Requesting):
             elif not waits and group in self.settings:
                 message = f"'{self.function}' is synchronous: its calls neither wait nor retry"
                 yield Diagnostic(message=message, path=f"{self.path}.{group}", hint="write null")
-        yield from origins_apart(self.id, self.settings, resolved_call(function.kind, plan.config), "the table")
+        yield from check_origins(self.id, self.settings, resolved_call(function.kind, plan.config), "the table")
 
     def output_columns(self, inputs: Inputs) -> Columns:
         return joined_columns(self.output)
@@ -201,17 +201,17 @@ class Correlate(Requesting):
     def settings_text(self, group: str) -> Iterator[str]:
         in_group = self.settings[group]
         if group != "retry":
-            yield from (labelled(in_group, name) for name in in_group.values)
+            yield from (setting_text(in_group, name) for name in in_group.values)
             return
         retry = call_retry(in_group.values)
         if retry.never:
-            yield marked(in_group, RETRY_STRATEGY, "off")
+            yield with_layers_text(in_group, RETRY_STRATEGY, "off")
             yield "a call that fails fails the job"
             return
         # Show the strategy only if a layer other than the default chose it.
-        strategy = marked(in_group, RETRY_STRATEGY, "fixed_delay")
+        strategy = with_layers_text(in_group, RETRY_STRATEGY, "fixed_delay")
         yield from [strategy] if strategy != "fixed_delay" else []
-        yield from (labelled(in_group, name) for name in in_group.values if name != RETRY_STRATEGY)
+        yield from (setting_text(in_group, name) for name in in_group.values if name != RETRY_STRATEGY)
         waits = self.async_
         yield delay_of(retry, timeout=waits.timeout if waits is not None else "0 ms")
 

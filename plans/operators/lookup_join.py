@@ -26,7 +26,7 @@ from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import GROUPS, LOOKUP_GROUPS
 from hintplan.plans.settings.setting import Value
-from hintplan.plans.settings.views import AsyncSettings, RetrySettings, viewed
+from hintplan.plans.settings.views import AsyncSettings, RetrySettings, settings_view
 
 
 @frozen
@@ -89,13 +89,13 @@ class LookupJoin(Requesting):
     @property
     def async_(self) -> AsyncSettings:
         """The settings for waiting lookups."""
-        return viewed(AsyncSettings, self.settings["async"].values)
+        return settings_view(AsyncSettings, self.settings["async"].values)
 
     @property
     def retry(self) -> RetrySettings | None:
         """The settings for retries of lookups without a match; None if there are no retries."""
         retries = self.settings.get("retry")
-        return None if retries is None else viewed(RetrySettings, retries.values)
+        return None if retries is None else settings_view(RetrySettings, retries.values)
 
     @property
     def cache(self) -> Settings:

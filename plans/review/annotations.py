@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import values
+from hintplan.plans.compare.report import change_values
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
 from hintplan.plans.review.locations import Location
@@ -55,7 +55,7 @@ def remarks_of_changes(
     for change, place in zip(changes, places, strict=True):
         level = change.effect.level
         failed = fail_on is not None and LEVELS.index(level) >= LEVELS.index(fail_on)
-        parts = [f"{change.path}: {values(change)}".rstrip(": "), change.note, change.effect.text]
+        parts = [f"{change.path}: {change_values(change)}".rstrip(": "), change.note, change.effect.text]
         if change.reason:
             parts.append(f"{change.reason_label}: {change.reason}")
         remarks.append(

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from html import escape
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import Detail, legend, shown_changes, summary, values
+from hintplan.plans.compare.report import Detail, change_values, changes_summary, legend, shown_changes
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.picture import changed_part
 from hintplan.plans.show.svg import standalone
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 _MAX_BOXES = 300
 
@@ -42,7 +42,7 @@ def report_html(changes: Sequence[Change], *, title: str, detail: Detail = "norm
     head = "<tr><th></th><th>what</th><th>change</th><th>note</th><th>effect on a running job</th></tr>"
     parts = [
         f"<h1>{_text(title)}</h1>",
-        f"<p><strong>{_text(summary(changes))}</strong></p>",
+        f"<p><strong>{_text(changes_summary(changes))}</strong></p>",
         f"<p>{''.join(badges)}</p>" if badges else "",
         f"<figure>{drawing}</figure>" if drawing else "",
         f"<table><thead>{head}</thead><tbody>\n{chr(10).join(rows)}\n</tbody></table>" if rows else "",
@@ -86,7 +86,7 @@ def _row(change: Change, alike: list[Change]) -> str:
     cells = [
         f'<td class="sign">{escape(change.kind)}</td>',
         f"<td>{subject}</td>",
-        f"<td>{values(change, lambda text: f'<code>{_text(text)}</code>')}</td>",
+        f"<td>{change_values(change, lambda text: f'<code>{_text(text)}</code>')}</td>",
         f"<td>{note}</td>",
         f'<td class="effect">{effect}</td>',
     ]

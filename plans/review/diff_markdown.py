@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import Detail, legend, shown_changes, summary, values
+from hintplan.plans.compare.report import Detail, change_values, changes_summary, legend, shown_changes
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, mermaid
 from hintplan.plans.show.picture import changed_part
@@ -28,7 +28,7 @@ def report_markdown(
     """Return at most ``limit`` characters; ``graph`` is the text of :func:`mermaid_of`, left out if too large."""
     if not changes:
         return "no differences"
-    parts = [f"**{summary(changes)}**"]
+    parts = [f"**{changes_summary(changes)}**"]
     shown = shown_changes(changes, detail)
     rows = [row for row in shown if detail == "full" or row[0].effect.level != "none"]
     idle = [row for row in shown if detail != "full" and row[0].effect.level == "none"]
@@ -78,7 +78,7 @@ def _row(change: Change, alike: list[Change]) -> str:
     note = code(change.note)
     if change.reason:
         note += f"{'<br>' if note else ''}{change.reason_label}: {code(change.reason)}"
-    cells = (change.kind.replace("-/+", "−/+"), subject, values(change, code), note, change.effect.text)
+    cells = (change.kind.replace("-/+", "−/+"), subject, change_values(change, code), note, change.effect.text)
     return "| " + " | ".join(cells) + " |"
 
 

@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from html import escape
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import shown_changes, summary, values
+from hintplan.plans.compare.report import change_values, changes_summary, shown_changes
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.review.diff_html import drawing_of
 from hintplan.plans.show.notebook import MOST, embedded
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 _HEAD = "<tr><th></th><th>what</th><th>change</th><th>note</th><th>effect on a running job</th></tr>"
 
 
 def diff_cell(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
     """Return HTML without scripts, styles and external links."""
-    parts = [f"<p><strong>{_text(summary(changes))}</strong></p>"]
+    parts = [f"<p><strong>{_text(changes_summary(changes))}</strong></p>"]
     drawing = drawing_of(before, after, changes)
     if drawing:
         parts.append(embedded(drawing, "what changed"))
@@ -41,7 +41,7 @@ def _row(change: Change, alike: Sequence[Change]) -> str:
     note = " · ".join(
         _text(part) for part in (change.note, change.reason and f"{change.reason_label}: {change.reason}") if part
     )
-    cells = (escape(change.kind), subject, values(change, _text), note, _text(change.effect.text))
+    cells = (escape(change.kind), subject, change_values(change, _text), note, _text(change.effect.text))
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 

@@ -27,7 +27,7 @@ _MAX_LINES = 20_000
 _COMPILE = "give the two scripts instead: hintplan diff old.sql new.sql --sql"
 
 
-def script_of(source: PlanSource) -> tuple[str, str]:
+def plan_script(source: PlanSource) -> tuple[str, str]:
     """Return name and text of the script from which a plan was compiled; raise PlanError if it cannot be found.
 
     The plan names the script, which is at the same revision, next to the plan or in the script folder of the project.

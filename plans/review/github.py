@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hintplan.plans.review.annotations import Remark
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 

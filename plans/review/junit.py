@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from hintplan.plans.review.annotations import Remark
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

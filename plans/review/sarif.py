@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hintplan.plans.review.annotations import Remark
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Literal
 
 from hintplan.plans.frozen import frozen
-from hintplan.plans.text.counts import listed
+from hintplan.plans.text.counts import joined_with_and
 
 Level = Literal["none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible"]
 LEVELS: tuple[Level, ...] = ("none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible")
@@ -117,7 +117,7 @@ def emptied(operators: Collection[str], keepable: Collection[str], states: int) 
     kept = " ".join(f"--keep-state {name}" for name in sorted(operators))
     return Effect(
         level="drop",
-        text=f"the {'states' if several else 'state'} of {listed(sorted(operators))} "
+        text=f"the {'states' if several else 'state'} of {joined_with_and(sorted(operators))} "
         f"{'start' if several else 'starts'} empty"
         + (f", unless {'they are' if several else 'it is'} kept" if may_be_kept else ""),
         because="it was computed by another query; a run goes on without it only with --allow-state-drop"
@@ -132,7 +132,7 @@ def abandoned(operators: Collection[str]) -> Effect:
     """Return the verdict on a change that leaves the states of ``operators`` behind although their query continues."""
     return Effect(
         level="drop",
-        text=f"the {'states' if len(operators) > 1 else 'state'} of {listed(sorted(operators))} "
+        text=f"the {'states' if len(operators) > 1 else 'state'} of {joined_with_and(sorted(operators))} "
         f"{'are' if len(operators) > 1 else 'is'} left behind",
         because="no operator of the plan goes on with it; a run goes on without it only with --allow-state-drop",
     )

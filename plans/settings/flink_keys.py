@@ -241,7 +241,7 @@ _ELSEWHERE: Mapping[str, str] = {
 """Alternatives to keys in scripts that Flink 2.3 does not have; each entry also covers all keys below it."""
 
 
-def instead_of(key: str) -> str | None:
+def replacement_hint(key: str) -> str | None:
     """Return the alternative to setting ``key``, which Flink 2.3 does not have, or None if none is known."""
     return next((text for start, text in _ELSEWHERE.items() if key == start or key.startswith(_below(start))), None)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from hintplan.plans.settings.layers import Settings, Specs, layered, parsed
+from hintplan.plans.settings.layers import Settings, Specs, layered, valid_value
 from hintplan.plans.settings.setting import Layers, Setting, Value
 
 Texts = Mapping[str, str]
@@ -75,5 +75,7 @@ def specs(*settings: Setting) -> Specs:
 
 
 def _said(keys: Iterable[tuple[Setting, str | None]], texts: Texts) -> dict[str, Value]:
-    values = ((setting.name, parsed(setting, texts[key])) for setting, key in keys if key is not None and key in texts)
+    values = (
+        (setting.name, valid_value(setting, texts[key])) for setting, key in keys if key is not None and key in texts
+    )
     return {name: value for name, value in values if value is not None}

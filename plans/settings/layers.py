@@ -84,7 +84,7 @@ def set_by(settings: Settings, name: str) -> str:
     return top_layer(settings, name) or "default"
 
 
-def parsed(setting: Setting, text: str) -> Value | None:
+def valid_value(setting: Setting, text: str) -> Value | None:
     """Return the value that ``text`` denotes, or None if it is invalid for the setting."""
     try:
         return parse_value(setting, text)

@@ -35,7 +35,7 @@ def cache_problems(values: Mapping[str, Value], modes: Collection[str]) -> Itera
     names = applicable(values)
     for name in values:
         if name not in names:
-            yield name, f"'{name}' is set, but '{CACHE}' is {_mode(values)}", belongs(name)
+            yield name, f"'{name}' is set, but '{CACHE}' is {_mode(values)}", cache_setting_hint(name)
     for name in names:
         spec = SETTINGS["cache"][name]
         if name not in values and spec.default is not None:
@@ -69,7 +69,7 @@ def _mode(values: Mapping[str, Value]) -> str:
     return f"{values[CACHE]}" + (f" and '{STRATEGY}' is {strategy}" if values[CACHE] == "FULL" and strategy else "")
 
 
-def belongs(name: str) -> str:
+def cache_setting_hint(name: str) -> str:
     """Return the remedy for a setting that does not apply to the chosen cache or reload strategy."""
     if name.startswith(PARTIAL):
         return f"remove it, or write '{CACHE}' = 'PARTIAL'"

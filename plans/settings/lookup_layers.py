@@ -17,7 +17,7 @@ from dataclasses import replace
 from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.layers import EDIT, RANKS, SETTING_LAYERS, Settings, layered, top_layer
 from hintplan.plans.settings.lookup import CACHE, FULL, SETTINGS
-from hintplan.plans.settings.lookup_cache import STRATEGY, applicable, belongs, cache_problems
+from hintplan.plans.settings.lookup_cache import STRATEGY, applicable, cache_problems, cache_setting_hint
 from hintplan.plans.settings.setting import Layers, Value
 
 
@@ -32,7 +32,7 @@ class Contradiction(ValueError):
 
 
 @frozen
-class Unmet:
+class IgnoredSetting:
     """A setting of a layer that has no effect, and the reason."""
 
     group: str
@@ -42,24 +42,24 @@ class Unmet:
 
 
 @frozen
-class Resolved:
+class ResolvedLookup:
     """The groups of settings that the layers amount to, and the settings without effect.
 
     There is no group ``retry`` if the lookup does not retry.
     """
 
     groups: Mapping[str, Settings]
-    unmet: tuple[Unmet, ...]
+    unmet: tuple[IgnoredSetting, ...]
 
 
-def resolve(
+def resolve_lookup(
     asked: Mapping[str, Layers],
     modes: Collection[str],
     *,
     insert_only: bool,
     parks: bool = True,
     strict: bool = True,
-) -> Resolved:
+) -> ResolvedLookup:
     """Return the settings that the layers in ``asked``, by group, amount to for a source.
 
     The source supports lookups in ``modes``. ``insert_only`` is true if the input is insert-only; otherwise an update
@@ -70,16 +70,18 @@ def resolve(
     for name, message, hint in cache_problems(cache.values, modes) if strict else ():
         raise Contradiction(message, hint=hint, name=name, layer=top_layer(cache, name))
     full = cache.values[CACHE] == "FULL"
-    unmet: list[Unmet] = []
+    unmet: list[IgnoredSetting] = []
     waits = _async(asked.get("async", {}), modes, unmet, full=full, insert_only=insert_only)
     deferred = parks and waits.values["output-mode"] == "allow_unordered"
     retry = _retry(asked.get("retry", {}), unmet, full=full, deferred=deferred)
     again = {} if retry is None else {"retry": retry}
     groups = {"async": waits, **again, "cache": cache}
-    return Resolved(groups=groups, unmet=tuple(unmet))
+    return ResolvedLookup(groups=groups, unmet=tuple(unmet))
 
 
-def _async(asked: Layers, modes: Collection[str], unmet: list[Unmet], *, full: bool, insert_only: bool) -> Settings:
+def _async(
+    asked: Layers, modes: Collection[str], unmet: list[IgnoredSetting], *, full: bool, insert_only: bool
+) -> Settings:
     enabled = "async" in modes and not full
     accepted: dict[str, dict[str, Value]] = {}
     for layer in SETTING_LAYERS:
@@ -88,7 +90,7 @@ def _async(asked: Layers, modes: Collection[str], unmet: list[Unmet], *, full: b
             if reason is None:
                 accepted.setdefault(layer, {})[name] = value
             else:
-                unmet.append(Unmet(group="async", layer=layer, name=name, reason=reason))
+                unmet.append(IgnoredSetting(group="async", layer=layer, name=name, reason=reason))
     return layered(SETTINGS["async"], accepted, {"enabled": enabled})
 
 
@@ -107,13 +109,13 @@ def async_refusal(name: str, value: Value, modes: Collection[str], *, full: bool
     return None
 
 
-def _retry(asked: Layers, unmet: list[Unmet], *, full: bool, deferred: bool) -> Settings | None:
+def _retry(asked: Layers, unmet: list[IgnoredSetting], *, full: bool, deferred: bool) -> Settings | None:
     hint = asked.get("hint", {})
     if not hint:
         return None
     if full:
         reason = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
-        unmet.extend(Unmet(group="retry", layer="hint", name=name, reason=reason) for name in hint)
+        unmet.extend(IgnoredSetting(group="retry", layer="hint", name=name, reason=reason) for name in hint)
         return None
     return layered(SETTINGS["retry"], {"hint": hint}, {"mode": "deferred" if deferred else "inline"})
 
@@ -138,7 +140,9 @@ def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
             )
             if strict and layer not in ("config", EDIT) and RANKS.index(layer) >= RANKS.index(chosen):
                 running = f"'{why}' is {strategy if why == STRATEGY else cache}"
-                raise Contradiction(f"'{name}' is set, but {running}", hint=belongs(name), layer=layer, name=name)
+                raise Contradiction(
+                    f"'{name}' is set, but {running}", hint=cache_setting_hint(name), layer=layer, name=name
+                )
     narrowed = layered({name: SETTINGS["cache"][name] for name in names}, applying)
     return replace(narrowed, specs=SETTINGS["cache"])
 

@@ -124,21 +124,21 @@ def parse_value(spec: Setting, text: str) -> Value:
                 return wanted
             raise _wrong("one character", text, "write one character, or \\t for a tab")
         case "time":
-            return iso_time(wanted)
+            return parse_iso_time(wanted)
         case "class":
             if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", wanted):
                 return wanted
             raise _wrong("the dotted name of a Python class", text, "write it like 'package.module.Class'")
 
 
-def shown(value: Value) -> str:
+def value_text(value: Value) -> str:
     """Return a value as text for a hint, WITH or config."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def spoken(spec: Setting, value: Value) -> str:
+def readable_value(spec: Setting, value: Value) -> str:
     """Return a value as text for people: the word of the setting for a duration of zero, if it has one."""
-    text = shown(value)
+    text = value_text(value)
     return spec.zero if spec.zero and duration_of(text) == 0 else text
 
 
@@ -204,7 +204,7 @@ def _duration(spec: Setting, text: str) -> str:
     return format_duration(milliseconds)
 
 
-def iso_time(text: str) -> str:
+def parse_iso_time(text: str) -> str:
     """Return ``text`` if it is a time of day in ISO-8601, with or without zone; raise SettingError otherwise."""
     # The pattern is Java's ISO_TIME; Python's parser alone would also accept '10' and '1015'.
     if re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[-+]\d\d:\d\d)?", text):

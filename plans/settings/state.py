@@ -16,7 +16,7 @@ from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.settings.effects import TTL as TTL_EFFECT
 from hintplan.plans.settings.group import specs
 from hintplan.plans.settings.layers import EDIT, Settings, layered
-from hintplan.plans.settings.setting import Setting, Value, spoken
+from hintplan.plans.settings.setting import Setting, Value, readable_value
 
 STATE_TTL = "table.exec.state.ttl"
 DEFAULT_STATE_TTL = "0 ms"
@@ -66,10 +66,10 @@ def with_ttl(entry: StateEntry, ttl: str) -> StateEntry:
     return replace(entry, settings=replace(entry.settings, values={"ttl": ttl}))
 
 
-def spoken_ttl(ttl: Value) -> str:
+def readable_ttl(ttl: Value) -> str:
     """Return the TTL for people: ``never`` for a state that does not expire; an invalid duration is unchanged.
 
-    >>> spoken_ttl("0 ms"), spoken_ttl("3 d")
+    >>> readable_ttl("0 ms"), readable_ttl("3 d")
     ('never', '3 d')
     """
-    return spoken(TTL, ttl)
+    return readable_value(TTL, ttl)

@@ -1,7 +1,7 @@
 """Describes settings of operators: their values, the layer of each value, and the values of weaker layers.
 
 >>> from hintplan.plans.settings.lookup import ASYNC
->>> labelled(ASYNC.resolved({"config": {"capacity": 20}, "hint": {"capacity": 50}}), "capacity")
+>>> setting_text(ASYNC.resolved({"config": {"capacity": 20}, "hint": {"capacity": 50}}), "capacity")
 'capacity 50 (hint · config 20)'
 """
 
@@ -11,25 +11,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from hintplan.plans.settings.layers import Settings, layers_of, set_by
-from hintplan.plans.settings.setting import shown, spoken
+from hintplan.plans.settings.setting import readable_value, value_text
 
 
-def who_set_setting(settings: Settings, name: str) -> str:
+def layers_text(settings: Settings, name: str) -> str:
     """Return the layer of a setting, then the values of weaker layers, such as ``edit · hint 50 · config 20``."""
     by, spec = set_by(settings, name), settings.specs[name]
     values = reversed(layers_of(settings, name).items())
-    return " · ".join([by, *(f"{layer} {spoken(spec, value)}" for layer, value in values if layer != by)])
+    return " · ".join([by, *(f"{layer} {readable_value(spec, value)}" for layer, value in values if layer != by)])
 
 
-def marked(settings: Settings, name: str, text: str) -> str:
+def with_layers_text(settings: Settings, name: str, text: str) -> str:
     """Return ``text`` followed by the layer of the setting in parentheses, except for a built-in default."""
-    layers = who_set_setting(settings, name)
+    layers = layers_text(settings, name)
     return text if layers == "default" else f"{text} ({layers})"
 
 
-def labelled(settings: Settings, name: str, *, short: str | None = None) -> str:
+def setting_text(settings: Settings, name: str, *, short: str | None = None) -> str:
     """Return the name of a setting, or ``short`` if given, with its value and layer."""
-    return marked(settings, name, f"{short or name} {shown(settings.values[name])}")
+    return with_layers_text(settings, name, f"{short or name} {value_text(settings.values[name])}")
 
 
 def settings_json(groups: Mapping[str, Settings]) -> list[dict[str, Any]]:

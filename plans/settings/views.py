@@ -1,6 +1,6 @@
 """Groups of settings in the form that the runtime reads: the values in force as typed fields; durations are text.
 
->>> viewed(RetrySettings, {"fixed-delay": "10 s", "max-attempts": 3, "mode": "inline"}).max_attempts
+>>> settings_view(RetrySettings, {"fixed-delay": "10 s", "max-attempts": 3, "mode": "inline"}).max_attempts
 3
 """
 
@@ -80,7 +80,7 @@ class CallRetry:
         return self.strategy == NO_RETRY
 
 
-def viewed(cls: type[View], values: Values, **renamed: str) -> View:
+def settings_view(cls: type[View], values: Values, **renamed: str) -> View:
     """Return ``values`` as a ``cls``: each field has the setting of its name, or of its name in ``renamed``."""
     names: Mapping[str, str] = {field.name: field.name.replace("_", "-") for field in fields(cls)} | renamed  # type: ignore[arg-type]
     return cls(**{field: values[name] for field, name in names.items()})
@@ -88,4 +88,4 @@ def viewed(cls: type[View], values: Values, **renamed: str) -> View:
 
 def call_retry(values: Values) -> CallRetry:
     """Return the typed settings of the group ``retry`` of a call."""
-    return viewed(CallRetry, values, strategy=RETRY_STRATEGY)
+    return settings_view(CallRetry, values, strategy=RETRY_STRATEGY)

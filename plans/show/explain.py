@@ -3,7 +3,7 @@
 The same plan gives the same text everywhere. An operator with several readers is printed once, and later references
 point to it. A tree that is too deep for a screen continues below, from the left.
 
->>> print(explain(Plan(name="nothing")))
+>>> print(plan_tree(Plan(name="nothing")))
 nothing · streaming · 0 operators, 0 with state
 """
 
@@ -25,12 +25,12 @@ from hintplan.plans.operators import Operator
 from hintplan.plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
 from hintplan.plans.settings.layers import Settings, edits_of, layers_of, set_by
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
-from hintplan.plans.settings.state import spoken_ttl
-from hintplan.plans.settings.text import settings_json, who_set_setting
-from hintplan.plans.text.aligned import aligned, unpainted
+from hintplan.plans.settings.state import readable_ttl
+from hintplan.plans.settings.text import layers_text, settings_json
+from hintplan.plans.text.aligned import aligned_rows, unpainted
 from hintplan.plans.text.counts import count, shortened
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import one_line
-from hintplan.plans.text.unprintable import clean
 
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16
@@ -50,13 +50,13 @@ class _Line:
     ttl: str = ""
 
 
-def explain(plan: Plan, *, paint: Paint = unpainted, width: int | None = None, whole: bool = False) -> str:
+def plan_tree(plan: Plan, *, paint: Paint = unpainted, width: int | None = None, whole: bool = False) -> str:
     """Return the tree as text; ``paint`` may colour the left part of a line but must not change its width.
 
     Lines are cut to ``width`` characters, with an ellipsis. Long descriptions are always cut, unless ``whole`` is set.
     """
     config = "config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)) if plan.config else ""
-    head = (f"{plan.name} · {plan.mode} · {summary(plan)}", config, _shared_queries(plan), _repeated(plan))
+    head = (f"{plan.name} · {plan.mode} · {plan_summary(plan)}", config, _shared_queries(plan), _repeated(plan))
     blocks = ["\n".join(_cut(clean(line), width) for line in head if line)]
     trees = _trees(plan, None if whole else _MAX_DESCRIPTION)
     lines = [line for tree in trees for line in tree]
@@ -76,7 +76,7 @@ def explain(plan: Plan, *, paint: Paint = unpainted, width: int | None = None, w
         blocks.append("\n".join(rows))
     if plan.reasons:
         reasons = [(path, " ".join(plan.reasons[path].split())) for path in sorted(plan.reasons)]
-        notes = aligned(reasons, gap="  ", most=most)
+        notes = aligned_rows(reasons, gap="  ", most=most)
         blocks.append("\n".join(["reasons", *(_cut(clean(note), width) for note in notes)]))
     return "\n\n".join(blocks)
 
@@ -100,7 +100,7 @@ def _repeated(plan: Plan) -> str:
     return f"asked once per branch, answers may differ: {' · '.join(texts)}" if texts else ""
 
 
-def summary(plan: Plan) -> str:
+def plan_summary(plan: Plan) -> str:
     """Return the number of operators, and of operators that keep state (streaming) or a cached result (batch)."""
     operators = count(len(plan.operators), "operator")
     if plan.mode == "batch":
@@ -197,7 +197,7 @@ def _tree(
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if edits_of(entry.settings) else "state"
             lines.append(
-                _Line(part=part, left=left, right=who_set_setting(entry.settings, "ttl"), ttl=spoken_ttl(entry.ttl))
+                _Line(part=part, left=left, right=layers_text(entry.settings, "ttl"), ttl=readable_ttl(entry.ttl))
             )
         bar = "│  " if operator.inputs else "   "
         for group, text, edited, ttl in _groups(operator, reasons):
@@ -245,8 +245,8 @@ def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[t
 
 def _who_cached(settings: Settings) -> str:
     """Return the origin of the cached result, and of its storage level if that differs."""
-    enabled_by = who_set_setting(settings, ENABLED)
-    level = who_set_setting(settings, STORAGE_LEVEL)
+    enabled_by = layers_text(settings, ENABLED)
+    level = layers_text(settings, STORAGE_LEVEL)
     if not settings.values[ENABLED] or level == "default" or level == enabled_by:
         return enabled_by
     return f"{enabled_by} · {STORAGE_LEVEL} {level}"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 
 from hintplan.plans.show.palette import GRAPH_FACE, GRAPH_LINE, HIGHLIGHTS
-from hintplan.plans.show.picture import Box, Picture, Row, folded
+from hintplan.plans.show.picture import Box, Picture, Row, without_pass_through
 from hintplan.plans.text.counts import shortened
 from hintplan.plans.text.terminal import one_line
 
@@ -30,7 +30,7 @@ def mermaid(shown: Picture) -> str:
     """Return a flowchart from left to right; above Mermaid's limits, pass-through boxes are folded."""
     text = _mermaid(shown)
     if len(shown.arrows) > MERMAID_EDGES or len(text) > MERMAID_TEXT:
-        small = folded(shown)
+        small = without_pass_through(shown)
         note = f"  %% {len(shown.boxes) - len(small.boxes)} operators that only pass rows on are not shown\n"
         head, _, body = _mermaid(small).partition("\n")
         text = f"{head}\n{note}{body}"

@@ -37,7 +37,7 @@ class Link:
 
 
 @frozen
-class Placed:
+class BoxLayout:
     """The top left corners of the boxes, the points of every arrow, and the total size."""
 
     boxes: tuple[Point, ...]
@@ -46,7 +46,7 @@ class Placed:
     height: float
 
 
-def place(sizes: Sequence[tuple[float, float]], links: Sequence[Link]) -> Placed:
+def place(sizes: Sequence[tuple[float, float]], links: Sequence[Link]) -> BoxLayout:
     """Place boxes of these ``sizes`` (width, height) and route ``links``; the result is deterministic."""
     corners: list[Point] = [(0.0, 0.0)] * len(sizes)
     routes: list[tuple[Point, ...]] = [()] * len(links)
@@ -63,7 +63,7 @@ def place(sizes: Sequence[tuple[float, float]], links: Sequence[Link]) -> Placed
             routes[number] = tuple((x + left, y + top) for x, y in points)
         right, bottom = max(right, left + part.width), max(bottom, top + part.height)
         top += part.height + PART_GAP
-    return Placed(boxes=tuple(corners), routes=tuple(routes), width=right, height=bottom)
+    return BoxLayout(boxes=tuple(corners), routes=tuple(routes), width=right, height=bottom)
 
 
 @dataclass(slots=True, kw_only=True)

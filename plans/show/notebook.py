@@ -13,8 +13,8 @@ import base64
 from html import escape
 
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.text import who_set_setting
-from hintplan.plans.show.explain import explain
+from hintplan.plans.settings.text import layers_text
+from hintplan.plans.show.explain import plan_tree
 from hintplan.plans.show.page_data import row_kinds
 from hintplan.plans.show.picture import picture
 from hintplan.plans.show.svg import standalone
@@ -34,7 +34,7 @@ def plan_html(plan: Plan) -> str:
     if stateful:
         rows = [
             f"<tr><td>{escape(one_line(name))}</td><td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
-            f"<td>{escape(one_line(entry.ttl))}</td><td>{escape(who_set_setting(entry.settings, 'ttl'))}</td></tr>"
+            f"<td>{escape(one_line(entry.ttl))}</td><td>{escape(layers_text(entry.settings, 'ttl'))}</td></tr>"
             for name, entry in stateful[:MOST]
         ]
         header = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
@@ -46,7 +46,7 @@ def plan_html(plan: Plan) -> str:
 
 def plan_text(plan: Plan) -> str:
     """Return the text for a prompt without pictures: the tree, or its beginning for a large plan."""
-    lines = explain(plan).split("\n")
+    lines = plan_tree(plan).split("\n")
     omitted = len(lines) - MOST
     return "\n".join(lines[:MOST] + ([f"... and {omitted:,} more lines"] if omitted > 0 else []))
 

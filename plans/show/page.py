@@ -20,16 +20,16 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Any
 
-from hintplan.plans.compare.diff import diff
-from hintplan.plans.compare.report import summary
+from hintplan.plans.compare.diff import compare_plans
+from hintplan.plans.compare.report import changes_summary
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.show.page_data import box_data, change_data, function_data, of_both, row_kinds, table_data
+from hintplan.plans.show.page_data import box_data, change_data, facts_of_both, function_data, row_kinds, table_data
 from hintplan.plans.show.page_overview import overview
 from hintplan.plans.show.page_script import Script
 from hintplan.plans.show.palette import variables
-from hintplan.plans.show.picture import Picture, around, folded, picture
+from hintplan.plans.show.picture import Picture, around, picture, without_pass_through
 from hintplan.plans.show.sql_lines import sql_lines
-from hintplan.plans.show.svg import Drawing, asset, draw
+from hintplan.plans.show.svg import SvgDrawing, asset, draw
 from hintplan.plans.text.counts import count
 from hintplan.plans.text.terminal import one_line
 
@@ -52,12 +52,12 @@ def plan_page(
 
     With ``centre``, the page shows only these operators, and operators at most ``hops`` arrows away.
     """
-    changes = diff(before, plan) if before is not None else ()
+    changes = compare_plans(before, plan) if before is not None else ()
     whole = picture(plan, before=before, changes=changes)
     whole = around(whole, centre, hops=hops) if centre else whole
-    kinds = of_both(row_kinds, plan, before)
+    kinds = facts_of_both(row_kinds, plan, before)
     drawing = draw(whole, kinds=kinds)
-    small = folded(whole)
+    small = without_pass_through(whole)
     can_fold = len(small.boxes) < len(whole.boxes) <= _FOLD_AT_MOST
     numbers = {box.id: index for index, box in enumerate(whole.boxes)}
     folded_drawing = draw(small, kinds=kinds, numbers=numbers) if can_fold else None
@@ -72,8 +72,8 @@ def plan_page(
         "file": one_line(file),
         "diff": before is not None,
         "boxes": boxes,
-        "tables": of_both(table_data, plan, before),
-        "functions": of_both(function_data, plan, before),
+        "tables": facts_of_both(table_data, plan, before),
+        "functions": facts_of_both(function_data, plan, before),
         "changes": change_data(changes),
         "lines": lines,
     }
@@ -133,7 +133,7 @@ def _lines(script: Script, numbers: dict[str, int]) -> list[list[Any]]:
     return sorted(lines)
 
 
-def _layer(name: str, drawing: Drawing) -> tuple[str, str]:
+def _layer(name: str, drawing: SvgDrawing) -> tuple[str, str]:
     """Return the layer of a drawing in the graph, and the template that fills it.
 
     A large drawing is in a template. Otherwise the browser would lay it out as a whole, before the script can determine
@@ -150,7 +150,7 @@ def _layer(name: str, drawing: Drawing) -> tuple[str, str]:
 def _counts(plan: Plan, changes: Sequence[Any]) -> str:
     stateful = sum(1 for operator in plan.operators if operator.state)
     text = f"{plan.mode} · {count(len(plan.operators), 'operator')}, {stateful} with state"
-    return f"{text} · {summary(changes)}" if changes else text
+    return f"{text} · {changes_summary(changes)}" if changes else text
 
 
 def _buttons(sql: bool, fold: bool) -> str:

@@ -20,7 +20,7 @@ from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import check_columns
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.facts import in_flink
-from hintplan.plans.compare.report import values
+from hintplan.plans.compare.report import change_values
 from hintplan.plans.connectors.check import shown_options
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.expressions.shown import shown_expression
@@ -31,10 +31,10 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import value_text
 from hintplan.plans.show.picture import Picture, changed_operators, under_new_ids
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import one_line
-from hintplan.plans.text.unprintable import clean
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -47,8 +47,8 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
     """Return the page's data of every box, in the order of the picture."""
     new = plan.by_id
     old = {operator.id: operator for operator in under_new_ids(before, plan)} if before is not None else {}
-    columns = of_both(lambda version: check_columns(version)[0], plan, before)
-    kinds = of_both(row_kinds, plan, before)
+    columns = facts_of_both(lambda version: check_columns(version)[0], plan, before)
+    kinds = facts_of_both(row_kinds, plan, before)
     number = {box.id: index for index, box in enumerate(shown_picture.boxes)}
     readers: dict[str, list[int]] = {}
     inputs: dict[str, list[int]] = {}
@@ -84,7 +84,7 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
     return boxes
 
 
-def of_both(told: Callable[[Plan], Mapping[str, T]], plan: Plan, before: Plan | None) -> dict[str, T]:
+def facts_of_both(told: Callable[[Plan], Mapping[str, T]], plan: Plan, before: Plan | None) -> dict[str, T]:
     """Apply ``told`` to ``plan``, and add the results for an older plan under names that are gone."""
     return {**(told(before) if before is not None else {}), **told(plan)}
 
@@ -111,7 +111,7 @@ def change_data(changes: Sequence[Change]) -> list[Json]:
             "kind": kinds.get(change.kind, "changed"),
             "level": change.effect.level,
             "path": one_line(change.path),
-            "value": one_line(values(change)),
+            "value": one_line(change_values(change)),
             "note": one_line(change.note),
             "effect": one_line(change.effect.text),
             "because": one_line(change.effect.because),
@@ -143,9 +143,9 @@ def _settings(operator: Operator, previous: Operator | None, reasons: Mapping[st
             "group": one_line(setting.state or setting.group),
             "name": one_line(setting.name),
             "input": one_line(inputs[setting.state]) if setting.state else "",
-            "value": one_line(shown(setting.value)),
+            "value": one_line(value_text(setting.value)),
             "by": setting.set_by,
-            "layers": [[layer, one_line(shown(value))] for layer, value in setting.layers.items()],
+            "layers": [[layer, one_line(value_text(value))] for layer, value in setting.layers.items()],
             **_before(setting, earlier),
             **({"reason": clean(reasons[setting.path])} if setting.path in reasons else {}),
         }
@@ -157,7 +157,7 @@ def _before(setting: PlanSetting, earlier: Mapping[str, PlanSetting] | None) -> 
     old = earlier.get(setting.path)
     if old is not None and old.value == setting.value:
         return {}
-    return {"before": "(none)" if old is None else one_line(shown(old.value))}
+    return {"before": "(none)" if old is None else one_line(value_text(old.value))}
 
 
 def _facts(operator: Operator) -> Iterator[list[Any]]:

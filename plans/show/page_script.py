@@ -27,7 +27,7 @@ class Script:
     places: tuple[tuple[int, str, str], ...] = ()
 
 
-def script_of(file: str, text: str, plan: Plan, compiled: Plan, places: Mapping[tuple[str, str, str], Any]) -> Script:
+def page_script(file: str, text: str, plan: Plan, compiled: Plan, places: Mapping[tuple[str, str, str], Any]) -> Script:
     """Return the script with its positions in ``plan``; the planner returned ``compiled`` and ``places`` for it."""
     ours, theirs = _settings(plan), _settings(compiled)
     linked = set()

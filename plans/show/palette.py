@@ -86,7 +86,7 @@ def variables(*, dark: bool) -> str:
     )
 
 
-def resolved(css: str, *, dark: bool) -> str:
+def resolve_colours(css: str, *, dark: bool) -> str:
     """Replace ``var(--name)`` in ``css`` by the colours, for programs that do not support custom properties."""
 
     def colour(match: re.Match[str]) -> str:

@@ -24,7 +24,7 @@ from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator
 from hintplan.plans.settings.layers import EDIT
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import value_text
 from hintplan.plans.text.terminal import one_line
 
 Mark = Literal["", "added", "removed", "changed", "moved"]
@@ -97,7 +97,7 @@ class Picture:
 def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change] = ()) -> Picture:
     """Return the picture of ``plan``; with ``before``, the ``changes`` since then are marked.
 
-    ``changes`` come from :func:`hintplan.plans.compare.diff.diff`. An operator whose id changed appears once.
+    ``changes`` come from :func:`hintplan.plans.compare.diff.compare_plans`. An operator whose id changed appears once.
     """
     older = under_new_ids(before, plan) if before is not None else ()
     old, new = {operator.id: operator for operator in older}, plan.by_id
@@ -162,7 +162,7 @@ def around(whole: Picture, ids: Collection[str], *, hops: int = 1) -> Picture:
     )
 
 
-def folded(whole: Picture) -> Picture:
+def without_pass_through(whole: Picture) -> Picture:
     """Fold pass-through boxes: boxes with one input, one reader, no settings and no mark."""
     incoming: dict[str, list[Arrow]] = {}
     outgoing: dict[str, list[Arrow]] = {}
@@ -188,7 +188,7 @@ def folded(whole: Picture) -> Picture:
 
 
 def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
-    earlier = {s.path: shown(s.value) for s in operator_settings(previous)} if previous is not None else None
+    earlier = {s.path: value_text(s.value) for s in operator_settings(previous)} if previous is not None else None
     inputs = {entry.name: entry.input for entry in operator.state}
     groups: dict[str, list[PlanSetting]] = {}
     for setting in operator_settings(operator):
@@ -210,7 +210,7 @@ def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
 
 
 def _state_row(label: str, setting: PlanSetting, earlier: Mapping[str, str] | None) -> Row:
-    value, before = shown(setting.value), None if earlier is None else earlier.get(setting.path)
+    value, before = value_text(setting.value), None if earlier is None else earlier.get(setting.path)
     return Row(
         label=one_line(label),
         value=value,
@@ -226,7 +226,7 @@ def _group_row(group: str, settings: Sequence[PlanSetting], earlier: Mapping[str
     chosen = [s for s in settings if s.setting is None or len(s.setting.choices) != 1]
     shown_settings = [s for s in chosen if s.set_by != "default"] or settings[:1]
     text = _attempts(settings)
-    changed = [s for s in settings if earlier is not None and earlier.get(s.path) != shown(s.value)]
+    changed = [s for s in settings if earlier is not None and earlier.get(s.path) != value_text(s.value)]
     by = EDIT if any(s.set_by == EDIT for s in settings) else shown_settings[-1].set_by
     before = ", ".join(f"{_short(s)} {earlier.get(s.path, 'off')}" for s in changed) if earlier is not None else ""
     if text is None or changed:
@@ -236,7 +236,7 @@ def _group_row(group: str, settings: Sequence[PlanSetting], earlier: Mapping[str
 
 def _attempts(settings: Sequence[PlanSetting]) -> str | None:
     """Return a retry in the notation of edits, such as ``3 x 10 s``; None for other settings."""
-    values = {setting.name: shown(setting.value) for setting in settings}
+    values = {setting.name: value_text(setting.value) for setting in settings}
     if values.get("retry-strategy") != "fixed_delay" or not values.keys() >= {"fixed-delay", "max-attempts"}:
         return None
     return f"{values['max-attempts']} x {values['fixed-delay']}"
@@ -244,7 +244,7 @@ def _attempts(settings: Sequence[PlanSetting]) -> str | None:
 
 def _said(setting: PlanSetting) -> str:
     # Values like PARTIAL explain themselves; values like true and 3 need a name.
-    value = shown(setting.value)
+    value = value_text(setting.value)
     return value if value.isupper() else f"{_short(setting)} {value}"
 
 

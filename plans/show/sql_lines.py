@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from html import escape
 
+from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.redaction import without_literals
-from hintplan.plans.text.unprintable import clean
 
 _TOKEN = re.compile(
     r"(?P<h>/\*\+.*?(?:\*/|\Z))|(?P<c>/\*.*?(?:\*/|\Z)|--[^\n]*)|(?P<s>'(?:[^']|'')*(?:'|\Z))|(?P<k>\b[A-Z][A-Z_]+\b)",

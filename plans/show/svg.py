@@ -19,9 +19,9 @@ from html import escape
 from importlib.resources import files
 
 from hintplan.plans.frozen import frozen
-from hintplan.plans.settings.state import spoken_ttl
+from hintplan.plans.settings.state import readable_ttl
 from hintplan.plans.show.layout import Link, place
-from hintplan.plans.show.palette import resolved
+from hintplan.plans.show.palette import resolve_colours
 from hintplan.plans.show.picture import Arrow, Box, Picture, Row
 from hintplan.plans.text.terminal import one_line
 
@@ -37,7 +37,7 @@ _SIGNS = {"added": "+", "removed": "\N{MINUS SIGN}", "changed": "~", "moved": "�
 
 
 @frozen
-class Drawing:
+class SvgDrawing:
     """The markup inside an ``svg`` element, its size, and the x, y, width and height of each box."""
 
     markup: str
@@ -51,7 +51,7 @@ def draw(
     *,
     kinds: Mapping[str, Sequence[str]] | None = None,
     numbers: Mapping[str, int] | None = None,
-) -> Drawing:
+) -> SvgDrawing:
     """Place and draw ``shown``; ``kinds`` are the row kinds that each operator emits, if they are known.
 
     ``numbers`` are the numbers of the boxes in the markup; by default, their positions.
@@ -77,7 +77,7 @@ def draw(
         places[box.id] = (_round(x + _MARGIN), _round(y + _MARGIN), width, height)
         parts.append(_box(box, (numbers or number)[box.id], *places[box.id]))
     parts.append("</g>")
-    return Drawing(
+    return SvgDrawing(
         markup="\n".join(parts),
         width=math.ceil(placed.width + 2 * _MARGIN),
         height=math.ceil(placed.height + 2 * _MARGIN),
@@ -89,11 +89,11 @@ def standalone(shown: Picture, *, kinds: Mapping[str, Sequence[str]] | None = No
     """Return a standalone SVG file with its colours, for light and dark."""
     drawing = draw(shown, kinds=kinds)
     css = asset("graph.css")
-    dark = f"@media (prefers-color-scheme:dark){{{resolved(css, dark=True)}}}"
+    dark = f"@media (prefers-color-scheme:dark){{{resolve_colours(css, dark=True)}}}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {drawing.width} {drawing.height}" '
         f'width="{drawing.width}" height="{drawing.height}" role="img" aria-label="{escape(shown.title)}">\n'
-        f"<title>{escape(shown.title)}</title>\n<style>{resolved(css, dark=False)}{dark}</style>\n"
+        f"<title>{escape(shown.title)}</title>\n<style>{resolve_colours(css, dark=False)}{dark}</style>\n"
         f'<rect class="ground" width="100%" height="100%"/>\n{drawing.markup}\n</svg>\n'
     )
 
@@ -224,7 +224,7 @@ def _classes(*names: str) -> str:
 def _told(row: Row) -> str:
     if row.before is None:
         return _value(row)
-    return f"{spoken_ttl(row.before) if row.state else row.before} → {_value(row)}"
+    return f"{readable_ttl(row.before) if row.state else row.before} → {_value(row)}"
 
 
 def _by(row: Row) -> str:
@@ -233,7 +233,7 @@ def _by(row: Row) -> str:
 
 
 def _value(row: Row) -> str:
-    return spoken_ttl(row.value) if row.state else row.value
+    return readable_ttl(row.value) if row.state else row.value
 
 
 def _fit(text: str, width: float, character: float) -> str:

@@ -7,8 +7,8 @@ import sys
 import click
 
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.show.explain import explain
-from hintplan.plans.text.terminal import show, wants_colour
+from hintplan.plans.show.explain import plan_tree
+from hintplan.plans.text.terminal import print_data, wants_colour
 
 
 def show_tree(plan: Plan, *, whole: bool = False) -> None:
@@ -19,9 +19,9 @@ def show_tree(plan: Plan, *, whole: bool = False) -> None:
 
         width = shutil.get_terminal_size().columns
     if wants_colour():
-        show(explain(plan, paint=_painted, width=width, whole=whole), styled=True)
+        print_data(plan_tree(plan, paint=_painted, width=width, whole=whole), styled=True)
     else:
-        show(explain(plan, width=width, whole=whole))
+        print_data(plan_tree(plan, width=width, whole=whole))
 
 
 def _painted(text: str, part: str) -> str:

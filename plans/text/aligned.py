@@ -1,6 +1,6 @@
 """Rows of cells as lines of text in aligned columns, and texts whose parts may be coloured.
 
->>> print(*aligned([("name", "rows"), ("orders", "12")], right={1}), sep="\\n")
+>>> print(*aligned_rows([("name", "rows"), ("orders", "12")], right={1}), sep="\\n")
 name     rows
 orders     12
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 
-def aligned(
+def aligned_rows(
     rows: Sequence[Sequence[str]], *, gap: str = "   ", right: Collection[int] = (), most: int | None = None
 ) -> list[str]:
     """Return a line for each row, without blanks at its end. Each column is as wide as its widest cell.

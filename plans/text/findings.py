@@ -1,7 +1,7 @@
 """Rendering of diagnostics about a text: the position, the source line with a caret, and the hint.
 
 >>> problem = Diagnostic(message="unknown table 'u'", file="job.sql", line=1, column=15)
->>> print(rendered(problem, "SELECT a FROM u", "error"))
+>>> print(diagnostic_text(problem, "SELECT a FROM u", "error"))
 job.sql:1:15: error: unknown table 'u'
   SELECT a FROM u
                 ^
@@ -27,7 +27,7 @@ _MOST_ERRORS = 50
 
 
 @frozen
-class Finding:
+class CompilerFinding:
     """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors.
 
     An ``idle`` finding is a note that a setting of Flink has no effect.
@@ -38,7 +38,7 @@ class Finding:
     idle: bool = False
 
 
-def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool = True) -> str:
+def diagnostic_text(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool = True) -> str:
     """Return ``file:line:column: severity: message``, the source line with a caret below the column, and the hint.
 
     Without ``placed``, the position is left out, for text whose lines the reader cannot number, such as typed
@@ -64,16 +64,14 @@ def _of_one_length(line: str) -> str:
     return _STARS.sub(r"\1***", line)
 
 
-def errors_rendered(
-    diagnostics: Sequence[Diagnostic], text_of: Callable[[str | None], str], *, placed: bool = True
-) -> str:
-    """Render the first errors as in :func:`rendered`, and the number of errors if there are several.
+def errors_text(diagnostics: Sequence[Diagnostic], text_of: Callable[[str | None], str], *, placed: bool = True) -> str:
+    """Render the first errors as in :func:`diagnostic_text`, and the number of errors if there are several.
 
     ``text_of`` returns the text of a file by its name.
     """
     shown = diagnostics[:_MOST_ERRORS]
     parts = [
-        rendered(diagnostic, text_of(diagnostic.file), "error", placed=placed or diagnostic.file is not None)
+        diagnostic_text(diagnostic, text_of(diagnostic.file), "error", placed=placed or diagnostic.file is not None)
         for diagnostic in shown
     ]
     if len(diagnostics) > len(shown):
@@ -83,12 +81,14 @@ def errors_rendered(
     return "\n".join(parts)
 
 
-def findings_rendered(findings: Sequence[Finding], text_of: Callable[[str | None], str], *, verbose: bool) -> list[str]:
-    """Render findings as in :func:`rendered`, warnings first; idle settings share a line unless ``verbose``."""
+def findings_text(
+    findings: Sequence[CompilerFinding], text_of: Callable[[str | None], str], *, verbose: bool
+) -> list[str]:
+    """Render findings as in :func:`diagnostic_text`, warnings first; idle settings share a line unless ``verbose``."""
     shown = sorted(findings, key=lambda finding: finding.severity != "warning")
     idle = [] if verbose else [finding for finding in shown if finding.idle]
     lines = [
-        rendered(finding.diagnostic, text_of(finding.diagnostic.file), finding.severity)
+        diagnostic_text(finding.diagnostic, text_of(finding.diagnostic.file), finding.severity)
         for finding in shown
         if verbose or not finding.idle
     ]

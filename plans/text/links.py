@@ -14,7 +14,7 @@ from pathlib import Path
 from hintplan.plans.errors import PlanError
 
 
-def refuse_links(target: Path) -> None:
+def refuse_symlinks(target: Path) -> None:
     """Raise PlanError if the file to write is a link, or if it is relative and below a link that leads out of here."""
     if target.is_symlink():
         hint = "name the file that it leads to"
@@ -38,7 +38,7 @@ def refuse_leading_out(path: str | os.PathLike[str], *, shown: str | os.PathLike
         raise PlanError(message, file=os.fspath(shown or path), hint=f"name the file itself: {target}")
 
 
-def is_below(path: str, directory: str) -> bool:
+def is_inside(path: str, directory: str) -> bool:
     """Return True if ``path`` is ``directory`` or in it, after resolving symbolic links."""
     resolved, above = os.path.realpath(path), os.path.realpath(directory)
     return resolved == above or resolved.startswith(above.rstrip("/") + "/")

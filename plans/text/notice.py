@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 
 _SECONDS, _SECONDS_IN_LOGS = 1.0, 10.0
 ERASED = "\r\x1b[K"

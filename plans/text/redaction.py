@@ -4,7 +4,7 @@ A value is found literally, percent-encoded, in Base64, and in the notations of 
 four characters would occur in any text by chance, and its replacements would reveal it. A text that contains one is
 withheld as a whole, unless the value is a number, such as a port.
 
->>> redacted("cannot reach db as me:s3cret", {"PW": "s3cret"})
+>>> redact("cannot reach db as me:s3cret", {"PW": "s3cret"})
 'cannot reach db as me:${env:PW}'
 >>> without_literals("'password' = 'hunter2', 'url' = 'x'")
 "'password' = '*******', 'url' = 'x'"
@@ -29,7 +29,7 @@ def variables_in(options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted({name for value in options.values() for name in _REFERENCE.findall(value)}))
 
 
-def redacted(text: str, values: Mapping[str, str]) -> str:
+def redact(text: str, values: Mapping[str, str]) -> str:
     """Replace the values of the variables in ``text`` by references to them; ``values`` maps names to values."""
     names_by_form: dict[str, str] = {}
     for name in sorted(values, reverse=True):

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import click
 
-from hintplan.plans.text.redaction import SHORTEST, redacted
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
+from hintplan.plans.text.redaction import SHORTEST, redact
 
 _HIDDEN: dict[str, str] = {}
 """The values of environment variables that are not printed, by name."""
@@ -29,16 +29,16 @@ def hide(variables: Iterable[str]) -> None:
     _HIDDEN.update({name: os.environ[name] for name in variables if len(os.environ.get(name, "")) >= SHORTEST})
 
 
-def show(text: str, *, styled: bool = False) -> None:
+def print_data(text: str, *, styled: bool = False) -> None:
     """Print data to stdout; ``styled`` text must have been cleaned before it was coloured."""
-    text = redacted(text, _HIDDEN)
+    text = redact(text, _HIDDEN)
     click.echo(text if styled else clean(text), color=wants_colour() if styled else False)
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message to stderr; ignore errors, such as a full disk or a closed pipe, so that the work continues."""
     with suppress(OSError):
-        click.echo(clean(redacted(text, _HIDDEN)), err=True, color=False)
+        click.echo(clean(redact(text, _HIDDEN)), err=True, color=False)
 
 
 def wants_colour() -> bool:

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.analysis.fingerprints import meanings
 from hintplan.plans.analysis.sub_plans import shared_operators
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.connectors.policy import OPEN, Policy, refuse_reach
 from hintplan.plans.errors import PlanError, RunError
@@ -163,7 +163,7 @@ class Session:
         self, plan: Plan, results: str | None, *, close: bool, given: Given, told: Told | None = None
     ) -> BatchExecution:
         self._refuse_if_closed()
-        problems = validate(plan)
+        problems = plan_problems(plan)
         if problems:
             raise PlanError(diagnostics=problems)
         if plan.mode != "batch":

@@ -15,8 +15,8 @@ import click
 
 from hintplan.plans.connectors.policy import KEYS, SWITCHES, Policy
 from hintplan.plans.files.codec import fingerprint, read_plan_bytes, write_plan_bytes
-from hintplan.plans.text.links import refuse_links
-from hintplan.plans.text.terminal import show
+from hintplan.plans.text.links import refuse_symlinks
+from hintplan.plans.text.terminal import print_data
 from hintplan.runtime.bundle.contents import contents
 from hintplan.runtime.bundle.distributions import PLATFORMS
 from hintplan.runtime.bundle.program import program_text
@@ -58,14 +58,14 @@ def bundle_command(path: str, options: tuple[str, ...], output: str, platform: s
     program = program_text(name=name, options=_options(options, run.policy, fingerprint(plan)), platform=platform)
     files = {**bundled.files, f"{name}.json": read_plan_bytes(path), "__main__.py": program.encode()}
     archive, main = Path(output, f"{name}.zip"), Path(output, f"{name}_main.py")
-    refuse_links(archive)
-    refuse_links(main)
+    refuse_symlinks(archive)
+    refuse_symlinks(main)
     Path(output).mkdir(parents=True, exist_ok=True)
     packed = io.BytesIO()
     write_zip(packed, files, squeezed=True)
     write_plan_bytes(packed.getvalue(), archive)
     write_plan_bytes(program.encode(), main)
-    show(submission_text(plan, bundled, archive, main, platform))
+    print_data(submission_text(plan, bundled, archive, main, platform))
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hintplan.plans.connectors.table import spark_packages
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.amounts import human_bytes
+from hintplan.plans.text.counts import human_bytes
 from hintplan.runtime.bundle.contents import Contents
 from hintplan.runtime.bundle.distributions import extra_requirements
 from hintplan.runtime.spark.versions import VERSIONS, package_version

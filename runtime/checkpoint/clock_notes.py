@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from hintplan.plans.text.amounts import human_duration
+from hintplan.plans.text.counts import human_duration
 from hintplan.runtime.checkpoint.files import CheckpointFiles
 from hintplan.runtime.checkpoint.parts import last_batches
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.files import CheckpointFiles, local_directory
 from hintplan.runtime.checkpoint.held_checkpoint import RunLock, forget_ended
 from hintplan.runtime.checkpoint.held_lease import NOTHING_HELD, hold_lease, seen_in
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hintplan.runtime.storage.remote_files import RemoteFiles
 
 
-TELLS = Waiting(tell=lambda waited: say(waited.text))
+TELLS = Waiting(tell=lambda waited: print_message(waited.text))
 """Prints a message to stderr when it starts to wait for another run."""
 
 

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.connectors.print_sink import PRINT
 from hintplan.plans.declarations.tables import Table
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.escapes import clean
 from hintplan.runtime.connectors.connector import ConnectorCode
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.rowtext import lines

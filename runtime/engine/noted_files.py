@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hintplan.plans.errors import RunError
-from hintplan.plans.text.links import is_below
+from hintplan.plans.text.links import is_inside
 
 ALLOWED = "spark.hintplan.allowMissingFiles"
 """The session setting with which a run continues without missing files, and with changed files as they are now."""
@@ -55,7 +55,7 @@ def refuse_links_out(files: Sequence[NotedFile], paths: Sequence[str]) -> None:
     Symbolic links are resolved.
     """
     for file in files:
-        if not any(is_below(file.path, path) for path in paths):
+        if not any(is_inside(file.path, path) for path in paths):
             raise RunError(
                 f"the run may not reach {file.path}",
                 hint=f"whoever starts the run can allow it: --allow-path {os.path.realpath(file.path)}",

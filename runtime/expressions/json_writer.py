@@ -10,7 +10,7 @@ import json
 import re
 from decimal import Decimal, InvalidOperation
 
-from hintplan.plans.text.json_strings import json_string
+from hintplan.plans.text.escapes import json_string
 from hintplan.runtime.expressions.json_reader import deeply, unsigned_zero
 
 _MARK = "\ud8ff"

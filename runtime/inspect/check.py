@@ -8,7 +8,7 @@ from hintplan.plans.checkpoint.record import is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, instant, read_plan, show_json
 from hintplan.plans.commands.run_options import conf_option, debug_option, keep_state_option
 from hintplan.plans.model.config import TIME_ZONE
-from hintplan.plans.text.terminal import show, wants_colour
+from hintplan.plans.text.terminal import print_data, wants_colour
 from hintplan.runtime.inspect.checked import checked_by_spark, checked_here
 from hintplan.runtime.run.command import opened_session
 from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
@@ -61,9 +61,9 @@ def check_command(
     if as_json:
         show_json(result.json())
     elif wants_colour():
-        show(result.text(paint=_painted), styled=True)
+        print_data(result.text(paint=_painted), styled=True)
     else:
-        show(result.text())
+        print_data(result.text())
     if result.verdict == "refused":
         return 1
     return 2 if exit_code and result.verdict == "drops" else 0

@@ -18,7 +18,7 @@ from hintplan.plans.model.config import TIME_ZONE, canonical_key
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.state import STATE_TTL
 from hintplan.plans.text.links import link_to_nowhere
-from hintplan.plans.text.terminal import say, show, wants_colour
+from hintplan.plans.text.terminal import print_data, print_message, wants_colour
 
 if TYPE_CHECKING:
     from hintplan.runtime.inspect.report import Part
@@ -101,7 +101,7 @@ def _print(options: StateOptions, document: dict[str, Any], text: str) -> None:
     if options.as_json:
         show_json(document)
     else:
-        show(text)
+        print_data(text)
 
 
 def _local(path: str) -> Path:
@@ -143,11 +143,11 @@ def _show_state(options: StateOptions) -> None:
     if options.as_json:
         show_json(state_json(state))
     elif wants_colour():
-        show(state_text(state, paint=_painted), styled=True)
+        print_data(state_text(state, paint=_painted), styled=True)
     else:
-        show(state_text(state))
+        print_data(state_text(state))
     if options.edits and not any(e.edited for query in state.queries for o in query.operators for e in o.entries):
-        say("--if changes no TTL of what is shown")
+        print_message("--if changes no TTL of what is shown")
 
 
 def _painted(text: str, part: Part) -> str:

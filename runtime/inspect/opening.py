@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, recorded_plan
 from hintplan.plans.compare.lineage import state_lineages
 from hintplan.plans.compare.query_record import QueryRecord
@@ -59,7 +59,7 @@ def open_checkpoint(plan: Plan, checkpoint: str) -> OpenCheckpoint:
 
     PlanError if the plan is invalid; RunError if it keeps no state, or if there is no checkpoint that is related to it.
     """
-    problems = validate(plan)
+    problems = plan_problems(plan)
     if problems:
         raise PlanError(diagnostics=problems)
     if plan.mode == "batch":

@@ -13,11 +13,10 @@ from typing import Any, Literal
 
 from hintplan.plans.checkpoint.continuation import KEEP
 from hintplan.plans.declarations.durations import parse_duration
-from hintplan.plans.settings.state import spoken_ttl
-from hintplan.plans.text.aligned import aligned, unpainted
-from hintplan.plans.text.amounts import human_bytes
-from hintplan.plans.text.counts import count
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.settings.state import readable_ttl
+from hintplan.plans.text.aligned import aligned_rows, unpainted
+from hintplan.plans.text.counts import count, human_bytes
+from hintplan.plans.text.escapes import clean
 from hintplan.runtime.inspect.contents import (
     Amount,
     CheckpointState,
@@ -55,7 +54,7 @@ def state_text(found: CheckpointState, *, paint: Paint = unpainted) -> str:
     total = _Line(part="heading", left="total", cells=_amount_cells("", found.total, found.at, whole, plain=True))
     lines = [_Line(part="heading", left="", cells=_HEADINGS), *(line for _, rows in tables for line in rows), total]
     left = max(len(line.left) for line in lines) + 3
-    amounts = aligned([line.cells for line in lines], right=range(1, len(_HEADINGS)))
+    amounts = aligned_rows([line.cells for line in lines], right=range(1, len(_HEADINGS)))
     texts = [
         (paint(f"{line.left:<{left}}", line.part) + cells).rstrip() for line, cells in zip(lines, amounts, strict=True)
     ]
@@ -101,7 +100,7 @@ def _lines(query: QueryState, now: int, whole: int) -> Iterator[_Line]:
                 edit = entry.edited
                 left = human_bytes(bytes_left(entry.amount, edit))
                 cells = (
-                    spoken_ttl(edit.ttl),
+                    readable_ttl(edit.ttl),
                     f"{edit.rows:,}",
                     "",
                     left,
@@ -123,7 +122,7 @@ def bytes_left(amount: Amount, edit: UnderEdit) -> int:
 
 
 def _ttl(entry: EntryState) -> str:
-    return _UNKNOWN if entry.ttl is None else spoken_ttl(entry.ttl)
+    return _UNKNOWN if entry.ttl is None else readable_ttl(entry.ttl)
 
 
 def _name(operator: OperatorState) -> str:
@@ -210,7 +209,7 @@ def _expiry(entry: EntryState, now: int) -> Callable[[int], str]:
 
 def _indented(cells: Cells) -> str:
     cleaned = [[clean(" ".join(cell.split("\n"))) for cell in row] for row in cells]
-    return "\n".join(f"  {line}" for line in aligned(cleaned))
+    return "\n".join(f"  {line}" for line in aligned_rows(cleaned))
 
 
 def state_json(found: CheckpointState) -> dict[str, Any]:

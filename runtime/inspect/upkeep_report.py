@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from hintplan.plans.text.aligned import aligned
-from hintplan.plans.text.amounts import human_bytes
-from hintplan.plans.text.counts import count
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.aligned import aligned_rows
+from hintplan.plans.text.counts import count, human_bytes
+from hintplan.plans.text.escapes import clean
 from hintplan.runtime.inspect.compact import CompactedState, Compaction
 from hintplan.runtime.inspect.rows import instant, utc
 from hintplan.runtime.inspect.snapshot import Snapshot
@@ -19,7 +18,7 @@ _HEADINGS = ("", "rows", "", "bytes", "", "files", "")
 def snapshot_text(found: Snapshot) -> str:
     """Return a line for each query, and the size of the snapshot."""
     lines = [f"{found.plan} · {found.checkpoint} · snapshot {found.directory}", ""]
-    lines += aligned(
+    lines += aligned_rows(
         [
             (query, "no batch committed yet" if batch is None else f"up to batch {batch}")
             for query, batch in found.batches.items()
@@ -48,7 +47,7 @@ def compaction_text(found: Compaction) -> str:
     when = f"{instant(found.at, found.time_zone)} {found.time_zone}"
     several = len({state.query for state in found.states}) > 1
     table = [_HEADINGS, *(_cells(state, several) for state in (*found.states, found.total))]
-    lines = aligned(table, right=range(1, len(_HEADINGS), 2))
+    lines = aligned_rows(table, right=range(1, len(_HEADINGS), 2))
     notes = [f"{_name(state, several)} keeps its rows: {state.kept}" for state in found.states if state.kept]
     blocks = [
         f"{found.plan} · {found.checkpoint} · expired at {when}",

@@ -19,7 +19,7 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.extras import require
 from hintplan.plans.files.codec import fingerprint
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.metrics import table
 from hintplan.runtime.metrics.exporter import Destination, Exporter, destination
 from hintplan.runtime.metrics.followed import Followed
@@ -70,7 +70,7 @@ class Metrics:
         self.close()
 
 
-def open_metrics(*destinations: str, tell: Callable[[str], None] = say) -> Metrics:
+def open_metrics(*destinations: str, tell: Callable[[str], None] = print_message) -> Metrics:
     """Open metrics for all ``destinations``: ``prometheus=[HOST]:PORT`` serves them, ``otlp=URL`` sends them.
 
     Without a host, the server answers only this machine. Port 0 is any free port; ``Metrics.exporters`` have the actual

@@ -43,9 +43,9 @@ from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.extras import require
 from hintplan.plans.files.codec import fingerprint
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.restarting import TYPE
+from hintplan.plans.settings.restart_strategy import TYPE
 from hintplan.plans.text.notice import ERASED, notice
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from hintplan.runtime.jvm import class_archive
 from hintplan.runtime.jvm.java import java_version
@@ -233,7 +233,7 @@ def run_command(options: RunOptions) -> int:
     health = Health(plan=plan.name, digest=fingerprint(plan))
     with served(health, options.health) if options.health is not None else nullcontext() as url:
         if url is not None:
-            say(f"health: {url}/healthz")
+            print_message(f"health: {url}/healthz")
         with _opened_metrics(options.metrics) if options.metrics else nullcontext() as metrics:
             return _run_on_spark(plan, options, health, metrics)
 
@@ -245,7 +245,7 @@ def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Metrics]:
 
     with open_metrics(*destinations) as metrics:
         for exporter in metrics.exporters:
-            say(f"metrics: {exporter.place}")
+            print_message(f"metrics: {exporter.place}")
         yield metrics
 
 
@@ -343,7 +343,7 @@ def _strategy(plan: Plan, options: RunOptions) -> Strategy:
         strategy = configured(plan.config)
         if strategy == NEVER or options.checkpoint is not None:
             return strategy
-        say(f"{TYPE}={plan.config[TYPE]} has no effect: without a checkpoint there is nothing to go on from")
+        print_message(f"{TYPE}={plan.config[TYPE]} has no effect: without a checkpoint there is nothing to go on from")
         return NEVER
     if not options.max_restarts:
         return NEVER
@@ -372,7 +372,7 @@ def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions, health:
 
     def waits(waited: Waited) -> None:
         health.enter(WAITING)
-        say(waited.text)
+        print_message(waited.text)
 
     waiting = Waiting(longest=_seconds(options.wait), tell=waits)
     refuse_held(checkpoint, take_over=options.take_over, waiting=waiting)
@@ -392,7 +392,7 @@ def _tell_digest(plan: Plan, path: str, expect: str | None) -> None:
             file=path,
             hint="run the reviewed plan, or have this one reviewed; hintplan diff shows what is different",
         )
-    say(f"{plan.name}: digest {digest}")
+    print_message(f"{plan.name}: digest {digest}")
 
 
 def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
@@ -404,7 +404,7 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
     if options.grace is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it ends at once when it is told to, so it has no --grace")
     if options.once:
-        say(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
+        print_message(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
 
 
 @contextmanager
@@ -439,7 +439,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
         needs = needs_of(plan, checkpoint, options.conf)
         refuse_silent_server(needs)
     for note in needs.notes:
-        say(note)
+        print_message(note)
     log = None if options.debug else SparkLog()
     try:
         with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
@@ -463,7 +463,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
         if log and options.remote is None:
             log.mute_loss(spark)
         for note in without_effect(spark):
-            say(note)
+            print_message(note)
         try:
             if received:
                 raise KeyboardInterrupt if received[0] == signal.SIGINT else Exit(128 + received[0])
@@ -488,7 +488,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
                     stop_session(spark)
     except RunError:
         if log and log.path.stat().st_size:
-            say(f"Spark's log: {log.path}")
+            print_message(f"Spark's log: {log.path}")
             log = None
         raise
     finally:

@@ -30,7 +30,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.sub_plans import shared_operators
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import (
     Continuation,
@@ -135,7 +135,7 @@ def execute(
     results are dropped after its last job. PlanError if the plan is invalid; RunError if it cannot run here.
     """
     plan, checkpoint = plan_of(plan), None if checkpoint is None else os.fspath(checkpoint)
-    problems = validate(plan)
+    problems = plan_problems(plan)
     if problems:
         raise PlanError(diagnostics=problems)
     if spark is not None:

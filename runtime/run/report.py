@@ -13,9 +13,9 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO
 
-from hintplan.plans.text.amounts import human_bytes, human_duration
-from hintplan.plans.text.terminal import say
-from hintplan.plans.text.unprintable import clean
+from hintplan.plans.text.counts import human_bytes, human_duration
+from hintplan.plans.text.escapes import clean
+from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.lease import Waited
 from hintplan.runtime.lookup.metrics import GAUGES
 from hintplan.runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
@@ -160,14 +160,14 @@ class LineReport:
         flow = " · ".join(
             (rows_text(batch.rows_in, "in"), rows_text(batch.rows_out, "out"), human_duration(batch.duration_ms))
         )
-        say(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
+        print_message(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
 
     def running(self, batch: RunningBatch) -> None:
-        say(running_text(batch))
+        print_message(running_text(batch))
 
     def stuck(self, stuck: StuckBatch) -> None:
         for line in stuck_text(stuck):
-            say(line)
+            print_message(line)
 
     def job(self, job: JobProgress) -> None:
         parts = [rows_text(job.rows_out, "out"), human_duration(job.duration_ms)]
@@ -176,14 +176,14 @@ class LineReport:
             f"{name} {function_text(metrics)}" for name, metrics in job.functions.items() if any(metrics.values())
         ]
         parts += [f"{name} {cached_text(metrics)}" for name, metrics in job.cached.items()]
-        say(f"{job.sink}: {' · '.join(parts)}")
+        print_message(f"{job.sink}: {' · '.join(parts)}")
 
     def waiting(self, waited: Waited) -> None:
-        say(waited.text)
+        print_message(waited.text)
 
     def restart(self, restart: Restart) -> None:
         for line in restart_text(restart):
-            say(line)
+            print_message(line)
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         _say_end(status, summary)
@@ -349,11 +349,11 @@ def _said(ended: Iterable[BatchProgress | JobProgress]) -> list[str]:
 
 
 def _say_end(status: str, summary: Mapping[str, Any]) -> None:
-    say(_closing(status, summary))
+    print_message(_closing(status, summary))
     for kind, words in (("lookups", lookup_text), ("functions", function_text)):
         for sink, counted in summary.get(kind, {}).items():
             for name, metrics in counted.items():
-                say(f"{sink} {name}: {words(metrics)}")
+                print_message(f"{sink} {name}: {words(metrics)}")
 
 
 def cached_text(found: CachedProgress) -> str:

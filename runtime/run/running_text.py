@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hintplan.plans.text.amounts import human_duration
+from hintplan.plans.text.counts import human_duration
 from hintplan.runtime.checkpoint.lease import Waited
 from hintplan.runtime.running import Restart, RunningBatch, RunningStage, StuckBatch
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.text.amounts import human_duration
+from hintplan.plans.text.counts import human_duration
 from hintplan.plans.text.notice import notice
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
 from hintplan.runtime.progress import (
     BatchProgress,
@@ -28,7 +28,7 @@ from hintplan.runtime.running import Restart, RunningBatch
 from hintplan.runtime.spark.explanation import failed
 from hintplan.runtime.spark.failure import is_transient
 from hintplan.runtime.supervision.clock import Clock
-from hintplan.runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
+from hintplan.runtime.supervision.health import RESTART_SETTINGS, RUNNING, STARTING, STOPPING, WAITING, Health
 from hintplan.runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
 from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy
 from hintplan.runtime.supervision.stop import Stop, Stopped
@@ -144,7 +144,7 @@ def _run(
                 raise
             reported = error if isinstance(error, HintplanError) else failed("Spark failed", error)
         health.restarts += 1
-        health.enter(RESTARTING)
+        health.enter(RESTART_SETTINGS)
         report.restart(
             Restart(
                 attempt=restarts.attempt,
@@ -174,9 +174,9 @@ def _run_once(
         execution = start(Waiting(tell=waits, sleep=stop.sleep))
     if not totals.started:
         if execution.temporary:
-            say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
+            print_message("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
         for note in execution.notes:
-            say(note)
+            print_message(note)
     totals.started = True
     stream = execution if isinstance(execution, Execution) else None
     health.lease = lambda: None if stream is None else stream.lease()
@@ -206,7 +206,7 @@ def _run_once(
         if clock is not None:
             behind = clock.behind()
             if behind and not health.clock_behind:
-                say(_CLOCK.format(human_duration(int(behind * 1000))))
+                print_message(_CLOCK.format(human_duration(int(behind * 1000))))
             health.clock_behind = behind
         health.planned = health.planned or stream is None or stream.has_planned
         health.seen()
@@ -235,7 +235,7 @@ def follow(execution: Execution | BatchExecution, stop: Stop, tell: Callable[[],
             return "finished"
         if stop.received > 1 or stop.is_overdue:
             if stop.received == 1:
-                say("the batch has not ended in time and is stopped; it runs again at the next start")
+                print_message("the batch has not ended in time and is stopped; it runs again at the next start")
             execution.stop()
             return "stopped"
         if stop.received and execution.stop_between_batches():

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hintplan.plans.declarations.durations import parse_duration
-from hintplan.plans.settings.restarting import EXPONENTIAL, FIXED, RATE, restarting
+from hintplan.plans.settings.restart_strategy import EXPONENTIAL, FIXED, RATE, restart_strategy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ NEVER = Strategy()
 
 def configured(config: Mapping[str, str]) -> Strategy:
     """Return the strategy in the config of a plan."""
-    strategy, values = restarting(config)
+    strategy, values = restart_strategy(config)
 
     def seconds(name: str) -> float:
         return parse_duration(values[name]) / 1000

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hintplan.plans.text.terminal import say
+from hintplan.plans.text.terminal import print_message
 
 STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
 STOPS_IN_TIME = "stopping after this batch, or in {0:g} s; once more to stop now"
@@ -65,16 +65,16 @@ class Stop:
         timed = number == signal.SIGTERM and self.grace is not None and not self.now
         if timed and self.grace is not None:
             self._until = self.clock() + self.grace
-            say(STOPS_IN_TIME.format(self.grace))
+            print_message(STOPS_IN_TIME.format(self.grace))
         else:
-            say(STOPS_NOW if self.now else STOPS_AFTER_BATCH)
+            print_message(STOPS_NOW if self.now else STOPS_AFTER_BATCH)
 
     def _heed_another(self) -> None:
         """Kill the process at the third signal; print that at the second one."""
         if self.kill is not None and self.received > 2:
             self.kill(self.exit_code)
         elif self.kill is not None:
-            say(STOPS_NOW + OR_KILLS)
+            print_message(STOPS_NOW + OR_KILLS)
 
     @property
     def is_overdue(self) -> bool:

@@ -12,13 +12,13 @@ from playwright.sync_api import Page, expect
 
 import hintplan
 from hintplan.planner.compile import compile_script
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.reasons import with_reason
 from hintplan.plans.operators import Sink
 from hintplan.plans.show.page import plan_page
-from hintplan.plans.show.page_script import script_of
+from hintplan.plans.show.page_script import page_script
 from tests.plans.show.test_picture import chain, hostile
 
 pytestmark = pytest.mark.part(of=4)
@@ -44,7 +44,7 @@ def with_sql(flights: Plan) -> str:
     text = SCRIPT.read_text()
     done = compile_script(text, file="flights.sql")
     return plan_page(
-        flights, script=script_of("flights.sql", text, flights, done.plan, done.positions), file="flights.json"
+        flights, script=page_script("flights.sql", text, flights, done.plan, done.positions), file="flights.json"
     )
 
 
@@ -391,8 +391,8 @@ def compared() -> str:
     """A page with a shorter TTL, and a state that starts empty."""
     before = compile_script(JOB, file="job.sql").plan
     after = compile_script(JOB.replace("'n/a'", "'unknown'").replace("2 d", "6 h"), file="other.sql").plan
-    assert {change.effect.level for change in diff(before, after)} >= {"expire", "drop"}
-    script = script_of("job.sql", JOB, after, after, {})
+    assert {change.effect.level for change in compare_plans(before, after)} >= {"expire", "drop"}
+    script = page_script("job.sql", JOB, after, after, {})
     return plan_page(after, before=before, script=script, file="job.json")
 
 

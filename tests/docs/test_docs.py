@@ -35,8 +35,8 @@ from hintplan.plans.settings.cached import STORAGE_LEVELS
 from hintplan.plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from hintplan.plans.settings.flink_keys import refused_key, why_idle
 from hintplan.plans.settings.lookup import SETTINGS
-from hintplan.plans.settings.setting import shown as written
-from hintplan.plans.show.explain import explain
+from hintplan.plans.settings.setting import value_text as written
+from hintplan.plans.show.explain import plan_tree
 from tests.docs import commands_page, metrics_page
 from tests.planner import declared
 from tests.plans.in_process import hintplan as command
@@ -224,14 +224,14 @@ def test_the_batch_job_of_the_docs_is_what_its_sql_compiles_to() -> None:
     sql, _ = blocks("docs/batch.md", "sql")
     plan = compile_sql(sql)
     assert blocks("docs/batch.md", "json")[-1] == hintplan.dumps(plan).decode()
-    assert f"```\n{explain(plan)}\n```\n" in text("docs/batch.md")
+    assert f"```\n{plan_tree(plan)}\n```\n" in text("docs/batch.md")
 
 
 def test_the_trees_of_upserts_are_those_of_their_sql() -> None:
     scripts = blocks("docs/upserts.md", "sql")
     assert len(scripts) == 3
     for sql in scripts:
-        tree = explain(compile_sql(sql)).partition("\n\n")[2]
+        tree = plan_tree(compile_sql(sql)).partition("\n\n")[2]
         assert f"```\n{tree}\n```\n" in text("docs/upserts.md")
 
 
@@ -454,7 +454,7 @@ def test_the_state_entry_of_the_ttl_page_is_its_query_with_its_edit() -> None:
     plan = compile_sql(f"{tables} INSERT INTO result {query}", {"table.exec.state.ttl": "1 h"}, strict_hints=True)
     edited, _ = set_value(plan, "join_o_c.state.leftState.ttl", "3 d")
     assert entry.strip() in hintplan.dumps(edited).decode()
-    shown = next(line for line in explain(edited).splitlines() if "leftState" in line)
+    shown = next(line for line in plan_tree(edited).splitlines() if "leftState" in line)
     assert re.search(r"3 d +edit · hint 1 d · config 1 h$", shown)
     assert "3 d  edit · hint 1 d · config 1 h" in text("docs/state-ttl.md")
 

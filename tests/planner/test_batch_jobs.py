@@ -8,7 +8,7 @@ import hintplan
 from hintplan.planner.compile import compile_script, compile_sql
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.analysis.fingerprints import meaning
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import SqlError
 
@@ -28,7 +28,7 @@ def test_the_command_line_makes_any_script_a_batch_job() -> None:
     assert compile_sql(script).mode == "streaming"
     plan = compile_sql(script, BATCH)
     assert plan.mode == "batch"
-    assert validate(plan) == ()
+    assert plan_problems(plan) == ()
     assert hintplan.loads(hintplan.dumps(plan)) == plan
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import hintplan
 from hintplan.plans.commands.root import root
 from hintplan.plans.merge.overwrite import edits_in
-from hintplan.plans.merge.rebase import rebase
+from hintplan.plans.merge.rebase import rebase_plan
 from tests.planner.goldens import ALLOWED, CASES, read_cases, with_tables
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def plans_of(path: Path) -> Iterator[hintplan.Plan]:
 def test_the_plan_of_a_case_is_carried_onto_itself(path: Path) -> None:
     for plan in plans_of(path):
         assert edits_in(plan) == ()
-        again = rebase(plan, plan)
+        again = rebase_plan(plan, plan)
         assert again.plan is not None
         assert hintplan.dumps(again.plan) == hintplan.dumps(plan)
         assert (again.kept, again.changed_underneath, again.dropped) == ((), (), ())

@@ -22,7 +22,7 @@ import hintplan
 from hintplan.plans.analysis.changelog import with_changelogs
 from hintplan.plans.checkpoint.continuation import Continuation, continuation, record_after, record_of_begun, refuse
 from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.model.plan import Plan
@@ -564,8 +564,8 @@ def test_a_query_that_has_written_files_does_not_go_on_in_another_directory() ->
     with pytest.raises(hintplan.RunError, match="sink_r: it has written files to out, and not to elsewhere"):
         refuse(continuation(record, other), "checkpoint", allow_drop=True)
     refuse(continuation(written_by(old), other), "checkpoint", allow_drop=False)  # never begun
-    assert [change.effect.level for change in diff(old, other)] == ["incompatible"]
-    assert [change.effect.level for change in diff(old, same)] == ["restart"]
+    assert [change.effect.level for change in compare_plans(old, other)] == ["incompatible"]
+    assert [change.effect.level for change in compare_plans(old, same)] == ["restart"]
 
 
 def test_what_was_dropped_does_not_come_back_with_the_old_plan(tmp_path: Path) -> None:

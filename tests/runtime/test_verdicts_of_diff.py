@@ -10,7 +10,7 @@ import hintplan
 import hintplan.plans.settings.effects
 from hintplan.plans.checkpoint.continuation import Continuation, continuation, record_after, refuse
 from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from tests.plans.compare.test_effects import SAMPLES, changed_plans
 
 pytestmark = pytest.mark.part(of=2)
@@ -39,7 +39,7 @@ def test_a_run_refuses_what_diff_calls_incompatible_and_wants_consent_to_what_it
     for leaf, before, after in changed_plans(path):
         found = continuation(record, after)
         worst = max(
-            (change.effect for change in diff(before, after)),
+            (change.effect for change in compare_plans(before, after)),
             key=lambda e: hintplan.plans.settings.effects.LEVELS.index(e.level),
         )
         assert (worst.level == "incompatible") == refused(found, allow_drop=True), leaf

@@ -18,7 +18,7 @@ from hintplan.planner.expressions.nested_parts import fields, is_constructor
 from hintplan.planner.expressions.typed import BOOLEAN, DOUBLE, NULL, STRING, Call, Expr, Literal, call, literal
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.declarations.types import DataType
-from hintplan.plans.text.json_strings import json_string
+from hintplan.plans.text.escapes import json_string
 
 FORMS = ("JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_STRING", "JSON_VALUE")
 """Functions with keywords among their arguments, or that depend on the form of an argument. They are compiled by

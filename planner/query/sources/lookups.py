@@ -51,8 +51,8 @@ from hintplan.planner.translation.scope import Scope, resolve_column
 from hintplan.plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
-from hintplan.plans.settings.lookup_layers import Contradiction, Resolved
-from hintplan.plans.settings.lookup_layers import resolve as resolve_layers
+from hintplan.plans.settings.lookup_layers import Contradiction, ResolvedLookup
+from hintplan.plans.settings.lookup_layers import resolve_lookup as resolve_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +263,7 @@ def _settings(
     return resolved.groups, tuple(heeded)
 
 
-def _warn_of_unmet(context: Context, resolved: Resolved, places: Mapping[tuple[str, str], int]) -> None:
+def _warn_of_unmet(context: Context, resolved: ResolvedLookup, places: Mapping[tuple[str, str], int]) -> None:
     reasons: dict[str, list[tuple[int, str]]] = {}
     for unmet in resolved.unmet:
         if unmet.layer == "hint":

@@ -20,10 +20,10 @@ from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import value_text
 from hintplan.plans.settings.state import StateEntry
-from hintplan.plans.settings.text import labelled, marked
-from hintplan.plans.settings.views import CachedSettings, viewed
+from hintplan.plans.settings.text import setting_text, with_layers_text
+from hintplan.plans.settings.views import CachedSettings, settings_view
 
 TableUse = Literal["reads", "looks up", "writes"]
 NO_FUNCTIONS: Mapping[str, Function] = MappingProxyType({})
@@ -105,7 +105,7 @@ class Operator(ABC):
     def cached(self) -> CachedSettings | None:
         """The settings that decide whether and where its output is cached; None if no layer sets any."""
         in_group = self.settings.get(CACHED.name)
-        return None if in_group is None else viewed(CachedSettings, in_group.values)
+        return None if in_group is None else settings_view(CachedSettings, in_group.values)
 
     @property
     @abstractmethod
@@ -167,9 +167,9 @@ class Operator(ABC):
         """Yield the settings of a group one by one, then their combined effect."""
         settings = self.settings[group]
         if len(settings.specs) == 1:
-            yield from (marked(settings, name, shown(value)) for name, value in settings.values.items())
+            yield from (with_layers_text(settings, name, value_text(value)) for name, value in settings.values.items())
         else:
-            yield from (labelled(settings, name) for name in settings.values)
+            yield from (setting_text(settings, name) for name in settings.values)
 
     @classmethod
     def group(cls, name: str) -> Group | None:

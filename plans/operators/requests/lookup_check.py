@@ -11,8 +11,8 @@ from hintplan.plans.operators.requests.lookup_settings import Lookup, resolved
 from hintplan.plans.settings.lookup import CACHE
 from hintplan.plans.settings.lookup_cache import cache_problems
 from hintplan.plans.settings.lookup_layers import Contradiction
-from hintplan.plans.settings.origins import origins_apart
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.origin_checks import check_origins
+from hintplan.plans.settings.setting import value_text
 
 
 def check_settings(operator: Lookup, plan: Declared, insert_only: bool | None) -> Iterator[Diagnostic]:
@@ -51,7 +51,7 @@ def _check_modes(operator: Lookup, plan: Declared, *, insert_only: bool) -> Iter
         yield Diagnostic(message=message, path=f"{path}.async.enabled", hint="write false")
     elif not full and lookups and ("async" if waits.enabled else "sync") not in lookups:
         message = f"the {connector} connector looks up in this mode only: {lookups[0]}"
-        yield Diagnostic(message=message, path=f"{path}.async.enabled", hint=f"write {shown(not waits.enabled)}")
+        yield Diagnostic(message=message, path=f"{path}.async.enabled", hint=f"write {value_text(not waits.enabled)}")
     if waits.output_mode == "allow_unordered" and not insert_only:
         message = "the input has updates and deletions, which must not overtake what they change"
         yield Diagnostic(message=message, path=f"{path}.async.output-mode", hint='write "ordered"')
@@ -75,4 +75,4 @@ def _check_origins(operator: Lookup, plan: Declared, *, insert_only: bool) -> It
     except Contradiction as error:
         yield Diagnostic(message=str(error), path=f"{path}.cache.{error.name}", hint=error.hint)
         return
-    yield from origins_apart(operator.id, operator.settings, expected, f"table '{operator.table}'")
+    yield from check_origins(operator.id, operator.settings, expected, f"table '{operator.table}'")

@@ -15,8 +15,8 @@ from hintplan.plans.errors import PlanError
 from hintplan.plans.operators.contract.declared import Declared
 from hintplan.plans.settings.layers import EDIT, Settings, edits_of, ordered
 from hintplan.plans.settings.lookup import CACHE, GROUPS, LOOKUP_GROUPS, SETTINGS
-from hintplan.plans.settings.lookup_cache import applicable, belongs
-from hintplan.plans.settings.lookup_layers import Resolved, async_refusal, layered_cache, resolve
+from hintplan.plans.settings.lookup_cache import applicable, cache_setting_hint
+from hintplan.plans.settings.lookup_layers import ResolvedLookup, async_refusal, layered_cache, resolve_lookup
 from hintplan.plans.settings.setting import Layers, Value
 from hintplan.plans.settings.views import AsyncSettings, RetrySettings
 
@@ -66,11 +66,11 @@ def parks_rows(lookup: Lookup) -> bool:
     return lookup.retry is not None and lookup.retry.mode == "deferred" and not _is_full(lookup.settings)
 
 
-def resolved(operator: Lookup, plan: Declared, *, insert_only: bool, strict: bool = True) -> Resolved:
+def resolved(operator: Lookup, plan: Declared, *, insert_only: bool, strict: bool = True) -> ResolvedLookup:
     """Return the settings that the layers amount to, without edits; raise Contradiction if ``strict``."""
     modes = can_lookup(plan.tables[operator.table])
     parks = plan.mode != "batch"
-    return resolve(_asked_of(operator, plan), modes, insert_only=insert_only, parks=parks, strict=strict)
+    return resolve_lookup(_asked_of(operator, plan), modes, insert_only=insert_only, parks=parks, strict=strict)
 
 
 def _asked_of(operator: Lookup, plan: Declared) -> dict[str, Layers]:
@@ -127,7 +127,9 @@ def with_setting(operator: Lookup, plan: Declared, path: str, group: str, name: 
         edits = {**edits_of(settings), name: value}
         values = layered_cache({**_asked_of(operator, plan)[group], EDIT: edits}).values
         if name not in applicable(values):
-            raise PlanError(f"'{name}' does not go with '{CACHE}' {values[CACHE]}", path=path, hint=belongs(name))
+            raise PlanError(
+                f"'{name}' does not go with '{CACHE}' {values[CACHE]}", path=path, hint=cache_setting_hint(name)
+            )
     else:
         values = {**settings.values, name: value}
     groups[group] = replace(settings, values=values)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import CACHE
-from hintplan.plans.settings.setting import shown
-from hintplan.plans.settings.text import labelled, marked
-from hintplan.plans.settings.views import AsyncSettings, RetrySettings, viewed
+from hintplan.plans.settings.setting import value_text
+from hintplan.plans.settings.text import setting_text, with_layers_text
+from hintplan.plans.settings.views import AsyncSettings, RetrySettings, settings_view
 
 _SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup.full-cache.timed-reload.")
 
@@ -18,17 +18,17 @@ def settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]
     """Yield the settings of a group one by one, and for retries how long a row may wait."""
     values = dict(settings[group].values)
     if group == "async":
-        yield marked(settings[group], "enabled", "async" if values.pop("enabled") else "sync")
+        yield with_layers_text(settings[group], "enabled", "async" if values.pop("enabled") else "sync")
     elif group == "retry":
         values.pop("retry-strategy")
     for name in values:
         if name == CACHE or name == "retry-predicate":
-            yield marked(settings[group], name, shown(values[name]))
+            yield with_layers_text(settings[group], name, value_text(values[name]))
         else:
-            yield labelled(settings[group], name, short=_short(name))
+            yield setting_text(settings[group], name, short=_short(name))
     if group == "retry":
-        retry = viewed(RetrySettings, settings[group].values)
-        waits = viewed(AsyncSettings, settings["async"].values)
+        retry = settings_view(RetrySettings, settings[group].values)
+        waits = settings_view(AsyncSettings, settings["async"].values)
         if retry.mode == "deferred":
             yield f"{wait_of(retry)} in state, which no TTL cuts short"
         else:

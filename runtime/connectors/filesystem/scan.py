@@ -22,7 +22,7 @@ import pyarrow.parquet
 from hintplan.plans.connectors.filesystem import FILESYSTEM
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
-from hintplan.plans.text.links import is_below, link_to_nowhere
+from hintplan.plans.text.links import is_inside, link_to_nowhere
 from hintplan.runtime.lookup.api import LookupContext, ScanFunction
 from hintplan.runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
 from hintplan.runtime.types import to_arrow
@@ -71,7 +71,7 @@ def _allowed(context: LookupContext, system: pyarrow.fs.FileSystem, files: list[
     """Return ``files``; raise RunError if one of them is a link to a path that the run may not reach."""
     if context.allowed_paths and isinstance(system, pyarrow.fs.LocalFileSystem):
         for file in files:
-            if not any(is_below(file, path) for path in context.allowed_paths):
+            if not any(is_inside(file, path) for path in context.allowed_paths):
                 raise RunError(
                     f"the run may not reach {file}",
                     hint=f"whoever starts the run can allow it: --allow-path {os.path.realpath(file)}",

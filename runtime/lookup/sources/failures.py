@@ -42,4 +42,4 @@ def import_extra(
 
 def redacted(text: str, options: Mapping[str, str]) -> str:
     """Return ``text`` with each value of an environment variable in ``options`` replaced with the reference to it."""
-    return redaction.redacted(text, {name: os.environ.get(name, "") for name in redaction.variables_in(options)})
+    return redaction.redact(text, {name: os.environ.get(name, "") for name in redaction.variables_in(options)})

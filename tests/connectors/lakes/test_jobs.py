@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hintplan
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.errors import RunError, SqlError
 from hintplan.runtime.run.execute import execute
@@ -140,7 +140,7 @@ def test_a_stream_does_not_read_such_a_table(lake: Lake) -> None:
         hintplan.compile_sql(script, name="read")
     assert "SET 'execution.runtime-mode' = 'batch'" in str(caught.value)
     batch = hintplan.compile_sql(reads(lake, "t"), name="read")
-    assert "batch jobs only" in str(list(validate(replace(batch, mode="streaming"))))
+    assert "batch jobs only" in str(list(plan_problems(replace(batch, mode="streaming"))))
 
 
 @pytest.mark.parametrize(

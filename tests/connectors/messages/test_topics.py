@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hintplan
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.declarations.tables import TableColumn
 from hintplan.plans.errors import RunError, SqlError
@@ -210,7 +210,7 @@ def test_a_source_that_says_no_start_is_refused() -> None:
     orders = plan.tables["orders"]
     options = {key: value for key, value in orders.options.items() if key != "scan.startup.mode"}
     edited = replace(plan, tables={**plan.tables, "orders": replace(orders, options=options)})
-    assert [problem.path for problem in validate(edited)] == ["tables.orders.options.scan.startup.mode"]
+    assert [problem.path for problem in plan_problems(edited)] == ["tables.orders.options.scan.startup.mode"]
 
 
 def test_a_topic_of_upserts_has_the_last_row_of_each_key(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

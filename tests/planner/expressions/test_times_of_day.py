@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hintplan import compile_sql
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import SqlError
 from hintplan.plans.model.plan import Plan
@@ -51,7 +51,7 @@ def test_another_type_is_refused(text: str) -> None:
 def test_a_table_of_texts_has_columns_of_time(options: str, more: str) -> None:
     plan = compiled("a TIME(3)", options, more=more)
     assert plan.tables["t"].columns[1].type == "TIME(3)"
-    assert validate(plan) == ()
+    assert plan_problems(plan) == ()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hintplan import compile_sql
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.compare.lineage import state_lineages
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, Scan
@@ -132,14 +132,14 @@ def test_a_state_above_goes_on_whatever_is_asked_of_the_source() -> None:
 
 def test_a_filter_that_nobody_repeats_or_nobody_can_be_asked_is_refused() -> None:
     plan = compiled("i4 > 1")
-    assert not list(validate(plan))
+    assert not list(plan_problems(plan))
     unfiltered = tuple(replace(e, filter=None) if isinstance(e, Calc) else e for e in plan.operators)
-    (found,) = validate(replace(plan, operators=unfiltered))
+    (found,) = plan_problems(replace(plan, operators=unfiltered))
     assert found.path == "operators.scan_t.filter"
     assert found.message == "'scan_t' is asked for some rows only, and 'calc_t' does not filter them"
     columns = tuple(column for column in plan.tables["t"].columns if column.name not in ("a", "r"))
     options = {**plan.tables["t"].options, "url": "jdbc:sqlite:shop.db"}
     in_file = replace(plan.tables["t"], columns=columns, options=options)
-    (found,) = validate(replace(plan, tables={**plan.tables, "t": in_file}))
+    (found,) = plan_problems(replace(plan, tables={**plan.tables, "t": in_file}))
     assert found.path == "operators.scan_t.filter"
     assert found.message == "the source of table 't' cannot be asked for some of its rows"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hintplan.planner.compile import compile_script
-from hintplan.plans.show.explain import explain, explain_json
-from hintplan.plans.text.findings import Finding
+from hintplan.plans.show.explain import explain_json, plan_tree
+from hintplan.plans.text.findings import CompilerFinding
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, cur STRING, total DOUBLE, pt AS PROCTIME())
@@ -93,12 +93,12 @@ READERS = {
 """SQL with the second reader in brackets, the times a batch job asks the source, and who asks, counted by hand."""
 
 
-def compiled(sql: str, before: str = "") -> tuple[list[Finding], str, list[dict[str, object]]]:
+def compiled(sql: str, before: str = "") -> tuple[list[CompilerFinding], str, list[dict[str, object]]]:
     """Findings, the tree, and what is asked more than once; the first line is that of the declarations."""
     done = compile_script(
         f"{before}{TABLES}\n{sql.replace('[', '').replace(']', '')}", allow_modules=["tests.planner.declared"]
     )
-    return list(done.findings), explain(done.plan), explain_json(done.plan)["repeated"]
+    return list(done.findings), plan_tree(done.plan), explain_json(done.plan)["repeated"]
 
 
 def column(sql: str) -> int:

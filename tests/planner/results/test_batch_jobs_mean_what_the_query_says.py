@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hintplan.planner.compile import compile_script
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.planner.results.test_plans_mean_what_the_query_says import DECLARATIONS, compiled, tables
 
@@ -49,7 +49,7 @@ def test_an_ordered_query_gives_its_rows_in_their_order(query: str) -> None:
         names = [column[0] for column in cursor.description]
         wanted = cursor.fetchall()
         plan = compiled(query, names, BATCH)
-        assert validate(plan) == ()
+        assert plan_problems(plan) == ()
         assert run_plan(connection, plan)["sink_s"] == wanted, seed
 
 

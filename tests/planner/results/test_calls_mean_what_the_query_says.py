@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.operators import Correlate
 from tests.planner.declared import Awaited, Plain
 from tests.planner.results.plan_in_sqlite import database, run_plan
@@ -61,7 +61,7 @@ def in_sqlite(query: str) -> str:
 
 def check(query: str, names: tuple[str, ...], seeds: tuple[int, ...]) -> None:
     plan = compiled(query, list(names), functions=FUNCTIONS)
-    assert validate(plan) == ()
+    assert plan_problems(plan) == ()
     for seed in seeds:
         connection = with_functions(database(tables(seed)))
         expected = connection.execute(in_sqlite(query)).fetchall()

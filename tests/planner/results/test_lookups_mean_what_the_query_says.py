@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from hintplan.planner.compile import compile_script
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import LookupJoin
 from tests.planner.results.plan_in_sqlite import database, run_plan
@@ -80,7 +80,7 @@ def compiled(query: str, width: int) -> Plan:
     columns = ", ".join(f"o{i} BIGINT" for i in range(width))
     sink = f"CREATE TABLE s ({columns}) WITH ('connector' = 'print');"
     plan = compile_script(f"{DECLARATIONS}\n{VIEWS}\n{sink}\nINSERT INTO s {query};").plan
-    assert validate(plan) == ()
+    assert plan_problems(plan) == ()
     assert any(isinstance(operator, LookupJoin) for operator in plan.operators)
     return plan
 

@@ -10,7 +10,7 @@ import pytest
 
 import hintplan
 from hintplan import compile_sql
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.declarations.tables import Column, Function
 from hintplan.plans.errors import SqlError
 from hintplan.plans.lint.unused_rules import unused_tables
@@ -137,7 +137,7 @@ def test_a_hand_edit_of_a_call_is_checked(facts: dict[str, Any], path: str, mess
         replace(o, aggregates=(replace(o.aggregates[0], **facts),)) if isinstance(o, Aggregate) else o
         for o in plan.operators
     )
-    found = {each.path: each.message for each in validate(replace(plan, operators=operators))}
+    found = {each.path: each.message for each in plan_problems(replace(plan, operators=operators))}
     assert message in found[f"operators.aggregate_t.aggregates.expr0.{path}"]
 
 
@@ -146,7 +146,7 @@ def test_a_hand_edit_of_a_function_is_checked() -> None:
     function = plan.functions["wavg"]
 
     def messages(**facts: Any) -> list[str]:
-        return [each.message for each in validate(replace(plan, functions={"wavg": replace(function, **facts)}))]
+        return [each.message for each in plan_problems(replace(plan, functions={"wavg": replace(function, **facts)}))]
 
     assert "an aggregate function, and no other, has an accumulator; 'wavg' has none" in messages(accumulator=None)
     assert "there is no aggregate function 'wavg'" in messages(kind="scalar")

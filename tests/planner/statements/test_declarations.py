@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hintplan import compile_sql
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.declarations.tables import Table, TableColumn, Watermark
 from hintplan.plans.errors import Diagnostic, SqlError
 from hintplan.plans.model.plan import Plan
@@ -56,7 +56,7 @@ def test_everything_a_table_can_declare_stands_in_the_plan() -> None:
         options={"connector": "filesystem", "format": "json", "path": "it's"},
     )
     assert list(plan.tables["t"].options) == ["connector", "format", "path"]
-    assert validate(plan) == ()
+    assert plan_problems(plan) == ()
 
 
 def test_key_of_a_column_is_the_key_of_the_table() -> None:

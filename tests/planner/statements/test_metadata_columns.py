@@ -10,13 +10,13 @@ import pytest
 
 import hintplan
 from hintplan.plans.analysis.fingerprints import meaning
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.declarations.tables import TableColumn
 from hintplan.plans.errors import SqlError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Scan, Sink
-from hintplan.plans.show.explain import explain
+from hintplan.plans.show.explain import plan_tree
 
 FILES = "WITH ('connector' = 'filesystem', 'path' = 'data/t', 'format' = 'json')"
 PRINT = "WITH ('connector' = 'print')"
@@ -40,7 +40,7 @@ def test_a_scan_reads_them_by_name_beside_physical_columns() -> None:
     (scan,) = [operator for operator in plan.operators if isinstance(operator, Scan)]
     assert scan.columns == ("a", "p")
     assert plan.tables["t"].columns[1] == TableColumn(name="p", type="STRING", metadata="file.path", virtual=True)
-    assert not validate(plan)
+    assert not plan_problems(plan)
 
 
 def test_a_plan_says_their_keys_and_is_read_back() -> None:
@@ -52,7 +52,7 @@ def test_a_plan_says_their_keys_and_is_read_back() -> None:
         {"name": "n", "type": "STRING", "metadata": "file.name", "virtual": True},
     ]
     assert loads(dumps(plan)).tables == plan.tables
-    assert "1 of 3 columns" in explain(plan)
+    assert "1 of 3 columns" in plan_tree(plan)
 
 
 def test_another_key_is_another_state() -> None:
@@ -72,7 +72,7 @@ def test_another_key_is_another_state() -> None:
     ],
 )
 def test_types_that_hold_every_value_are_taken(column: str) -> None:
-    assert not validate(read(f"a STRING, {column}", "a"))
+    assert not plan_problems(read(f"a STRING, {column}", "a"))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_sink_does_not_write_virtual_columns() -> None:
     plan = hintplan.compile_sql(f"{script} INSERT INTO t VALUES ('a');")
     (sink,) = [operator for operator in plan.operators if isinstance(operator, Sink)]
     assert sink.table == "t"
-    assert not validate(plan)
+    assert not plan_problems(plan)
 
 
 def test_what_can_only_be_read_is_not_written() -> None:
@@ -156,7 +156,7 @@ def test_headers_are_written_and_no_virtual_column() -> None:
         f"CREATE TABLE t ({columns}) {TOPIC}; CREATE TABLE u WITH ('topic' = 'u') LIKE t;"
         "INSERT INTO t SELECT CAST(`offset` AS INT), h FROM u;"
     )
-    assert not validate(plan)
+    assert not plan_problems(plan)
 
 
 def test_like_takes_them_over_unless_told_otherwise() -> None:
@@ -180,6 +180,6 @@ def test_hand_edits_of_them_are_checked(column: dict[str, Any], message: str) ->
     plan = read("a STRING", "a")
     table = plan.tables["t"]
     edited = replace(table, columns=(*table.columns, TableColumn(name="p", type="STRING", **column)))
-    problems = validate(replace(plan, tables={**plan.tables, "t": edited}))
+    problems = plan_problems(replace(plan, tables={**plan.tables, "t": edited}))
     assert [problem.message for problem in problems] == [message]
     assert problems[0].path == "tables.t.columns.p"

@@ -9,7 +9,7 @@ import pytest
 
 import hintplan
 from hintplan import compile_sql
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.errors import SqlError
 from hintplan.plans.lint.loss_rules import overwriting_sinks
 
@@ -161,7 +161,7 @@ def test_an_overwriting_sink_is_in_the_plan_and_in_what_is_said_of_it(by: str, e
     with pytest.raises(hintplan.PlanError):
         hintplan.loads(text)
     appends = compile_sql(script.replace("OVERWRITE", "INTO"), name="job")
-    (change,) = diff(appends, plan)
+    (change,) = compare_plans(appends, plan)
     assert (change.path, change.after) == ("sink_x.overwrite", expected)
     assert change.note == "ROWS THAT ARE THERE ARE TAKEN AWAY"
     assert [*overwriting_sinks(appends)] == []

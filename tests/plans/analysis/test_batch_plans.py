@@ -11,15 +11,15 @@ import pytest
 
 import hintplan
 from hintplan.plans.analysis.fingerprints import meaning
-from hintplan.plans.compare.diff import diff
-from hintplan.plans.compare.report import report_text
+from hintplan.plans.compare.diff import compare_plans
+from hintplan.plans.compare.report import changes_text
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.files.rewrite import rewrite
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Scan, Sink, Sort, SortKey, Union
 from hintplan.plans.settings.cached import CACHED
-from hintplan.plans.show.explain import explain, explain_json
+from hintplan.plans.show.explain import explain_json, plan_tree
 from tests.groups import cached_result
 
 ORDERS = Table(
@@ -163,7 +163,7 @@ def test_an_edit_is_stronger_than_a_statement_a_hint_and_config(batch: Plan) -> 
     hinted = replace(batch, operators=(scan, replace(sort, settings=cached_result({"hint": asked["hint"]})), *sinks))
     once, changes = set_value(hinted, "sort_orders.cached.storage-level", "disk_only")
     assert [(c.after, c.note) for c in changes] == [("DISK_ONLY", "edit over hint OFF_HEAP")]
-    tree = explain(once)
+    tree = plan_tree(once)
     assert "│  cached                       DISK_ONLY    hint · storage-level edit · hint OFF_HEAP" in tree
     assert set_value(once, "sort_orders.cached.storage-level", "OFF_HEAP")[0] == hinted
 
@@ -171,13 +171,13 @@ def test_an_edit_is_stronger_than_a_statement_a_hint_and_config(batch: Plan) -> 
 def test_config_caches_what_is_read_more_than_once(batch: Plan) -> None:
     cached, _ = set_value(batch, "config.table.exec.cached-results.enabled", "true")
     assert [o.id for o in cached.operators if o.cached] == ["sort_orders"]
-    assert explain(cached).startswith("top · batch · 4 operators, 1 cached")
+    assert plan_tree(cached).startswith("top · batch · 4 operators, 1 cached")
     level, _ = set_value(cached, "config.table.exec.cached-results.storage-level", "DISK_ONLY")
     assert level.operators[1].cached.storage_level == "DISK_ONLY"  # type: ignore[union-attr]
     assert hintplan.loads(hintplan.dumps(level)) == level
     off, _ = set_value(level, "sort_orders.cached.enabled", "false")
-    assert "off" in explain(off)
-    assert "edit · config true" in explain(off)
+    assert "off" in plan_tree(off)
+    assert "edit · config true" in plan_tree(off)
     assert set_value(off, "config.table.exec.cached-results.enabled", "false")[0].operators[1] == batch.operators[1]
 
 
@@ -197,29 +197,29 @@ def test_a_cached_result_is_no_fact_so_a_hand_edit_passes(batch: Plan) -> None:
     document["operators"][0]["cached"] = {"enabled": True, "storage-level": "DISK_ONLY", "origin": {}}
     found = hintplan.loads(json.dumps(document))
     assert found.operators[0].cached.storage_level == "DISK_ONLY"  # type: ignore[union-attr]
-    assert [change.path for change in diff(batch, found)] == [
+    assert [change.path for change in compare_plans(batch, found)] == [
         "scan_orders.cached.enabled",
         "scan_orders.cached.storage-level",
     ]
-    assert all(change.keeps_state for change in diff(batch, found))
+    assert all(change.keeps_state for change in compare_plans(batch, found))
 
 
 def test_a_difference_of_batch_plans_speaks_of_the_next_job_and_not_of_state(batch: Plan) -> None:
     scan, sort, *sinks = batch.operators
     assert isinstance(sort, Sort)
     longer = replace(batch, config={"parallelism.default": "8"}, operators=(scan, replace(sort, limit=5), *sinks))
-    changes = diff(batch, longer)
+    changes = compare_plans(batch, longer)
     assert [(c.path, c.effect.text) for c in changes if c.path != "config.parallelism.default"] == [
         ("sort_orders.limit", "another result, from the next job on")
     ]
-    assert report_text(changes).endswith("1 setting changed · 1 operator changed")
-    assert "state" not in report_text(changes[1:])
+    assert changes_text(changes).endswith("1 setting changed · 1 operator changed")
+    assert "state" not in changes_text(changes[1:])
 
 
 def test_a_change_of_mode_is_an_incompatible_plan(batch: Plan) -> None:
     scan, _, *sinks = batch.operators
     plain = replace(batch, operators=(scan, *(replace(sink, inputs=("scan_orders",)) for sink in sinks)))
-    (change,) = diff(replace(plain, mode="streaming"), plain)
+    (change,) = compare_plans(replace(plain, mode="streaming"), plain)
     assert (change.path, change.before, change.after, change.keeps_state) == ("mode", "streaming", "batch", False)
 
 
@@ -233,7 +233,7 @@ def test_an_edit_keeps_the_layout_of_the_file(batch: Plan) -> None:
 
 
 def test_an_operator_used_twice_is_shown_once_and_referred_to(batch: Plan) -> None:
-    assert explain(batch) == (
+    assert plan_tree(batch) == (
         "top · batch · 4 operators, 0 cached\n\n"
         "sink_all                           print\n"
         "└─ sort_orders                     ORDER BY total DESC NULLS LAST, id ASC NULLS FIRST · OFFSET 1 · LIMIT 3\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hintplan.planner.compile import compile_sql
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.errors import Diagnostic, SqlError
 
 FILES = "'connector' = 'filesystem', 'format' = 'json', 'path' = "
@@ -21,7 +21,7 @@ def problems(source: str, sink: str, query: str = "SELECT k FROM v", mode: str =
         f"CREATE VIEW v AS SELECT k FROM a WHERE k > 0; INSERT INTO b {query};"
     )
     try:
-        return validate(compile_sql(script))
+        return plan_problems(compile_sql(script))
     except SqlError as error:
         return error.diagnostics
 

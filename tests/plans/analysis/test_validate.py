@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import hintplan
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, Join, Operator, Scan, SelectItem, Sink, Union
@@ -17,7 +17,7 @@ Patched = Callable[..., str]
 
 
 def messages(plan: Plan) -> list[str]:
-    return [str(problem) for problem in validate(plan)]
+    return [str(problem) for problem in plan_problems(plan)]
 
 
 def with_operator(plan: Plan, changed: Operator) -> Plan:
@@ -300,7 +300,7 @@ def test_an_upsert_sink_takes_updates_whose_key_is_wider_or_filtered(plan: Plan)
     sink = replace(plan.operator("sink_result"), inputs=(filtered.id,))
     operators = (*plan.operators[:-1], filtered, sink)
     assert "-U" in aggregate.changelog
-    assert validate(replace(plan, tables={**plan.tables, "result": upserts}, operators=operators)) == ()
+    assert plan_problems(replace(plan, tables={**plan.tables, "result": upserts}, operators=operators)) == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hintplan.plans.commands.completion import complete
+from hintplan.plans.commands.completion import shell_completions
 from hintplan.plans.commands.completion_paths import assignments, operators, setting_paths
 from hintplan.plans.commands.root import COMMANDS
 from hintplan.plans.edit.edit import set_value
@@ -195,7 +195,7 @@ def test_names_that_a_shell_would_run_are_not_offered() -> None:
 def test_a_file_that_is_no_plan_offers_nothing_and_complains_not(tmp_path: Path, text: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(text)
-    offers = complete(["set", str(path)], "")
+    offers = shell_completions(["set", str(path)], "")
     assert all(item.type == "file" or item.value.startswith(("config.", "tables.")) for item in offers)
 
 

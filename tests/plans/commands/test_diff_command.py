@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from sarif_pydantic import Sarif
 
 import hintplan as api
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.review.annotations import DIFF_RULES, Remark
@@ -287,7 +287,7 @@ def text_of(page: str) -> list[tuple[str, str]]:
 
 def test_the_page_shows_what_is_in_a_plan_as_text(plan: Plan) -> None:
     edited, _ = set_value(plan, TTL, "5 d", reason=EVIL.replace("\n", " "))
-    changes = diff(plan, edited)
+    changes = compare_plans(plan, edited)
     page = report_html(changes, title=EVIL)
     tags = {tag for tag, _ in text_of(page)}
     assert "script" not in tags

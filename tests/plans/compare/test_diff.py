@@ -14,9 +14,9 @@ import pytest
 import hintplan
 from hintplan import compile_sql
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.diff import diff
-from hintplan.plans.compare.json_report import report_json
-from hintplan.plans.compare.report import report_text
+from hintplan.plans.compare.diff import compare_plans
+from hintplan.plans.compare.json_report import changes_json
+from hintplan.plans.compare.report import changes_text
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.format.digest import plan_digests
@@ -31,7 +31,7 @@ DIFF_SCHEMA = files("hintplan.plans").joinpath("compare", "diff.schema.json")
 
 def lines(before: Plan, after: Plan) -> list[str]:
     """The lines of the report with runs of blanks as one |, which leaves layout out of most tests."""
-    report = report_text(diff(before, after), width=400).splitlines()
+    report = changes_text(compare_plans(before, after), width=400).splitlines()
     return [" | ".join(part.strip() for part in line.split("     ") if part.strip()) for line in report]
 
 
@@ -41,13 +41,13 @@ def accept(text: str) -> Plan:
 
 def test_the_same_plan_in_another_layout_has_no_differences(plan_text: str, plan: Plan) -> None:
     other = hintplan.loads(json.dumps(json.loads(plan_text), sort_keys=True).replace('"20 d"', '"480 h"'))
-    assert diff(plan, other) == ()
-    assert report_text(()) == "no differences"
+    assert compare_plans(plan, other) == ()
+    assert changes_text(()) == "no differences"
 
 
 def test_a_ttl_edit_is_one_calm_line(plan: Plan) -> None:
     before, _ = set_value(plan, "join_o_c.leftState.ttl", "1 d")
-    assert report_text(diff(before, plan)) == (
+    assert changes_text(compare_plans(before, plan)) == (
         "~ join_o_c.leftState.ttl               1 d → 3 d     edit over hint 1 d     "
         "from the next start, also to rows kept\n"
         "1 setting changed · no operator changed · running state stays readable"
@@ -133,7 +133,7 @@ def test_an_alias_and_a_column_that_nobody_reads_are_no_part_of_a_state(
     plan: Plan, patched: Patched, edit: tuple[str, str], changes: list[tuple[str, str]]
 ) -> None:
     other = accept(patched(edit))
-    found = diff(plan, other)
+    found = compare_plans(plan, other)
     assert plan_digests(other) != plan_digests(plan)
     assert [(change.path, change.note) for change in found] == changes
     assert [change.effect.level for change in found] == ["restart"]
@@ -141,26 +141,26 @@ def test_an_alias_and_a_column_that_nobody_reads_are_no_part_of_a_state(
 
 def test_a_state_that_nothing_goes_on_with_is_a_drop(plan: Plan, patched: Patched) -> None:
     edit = ('"op": "sink",\n      "inputs": ["aggregate_t"]', '"op": "sink",\n      "inputs": ["join_o_c"]')
-    assert [change.effect.level for change in diff(plan, accept(patched(edit)))] == ["drop"]
+    assert [change.effect.level for change in compare_plans(plan, accept(patched(edit)))] == ["drop"]
 
 
 def test_a_refused_option_value_is_not_shown(plan: Plan) -> None:
     options = {"connector": "jdbc", "url": "jdbc:sqlite:x.db", "table-name": "r", "password": "hunter2"}
     before = replace(plan, tables={"r": Table(columns=(), options={**options, "password": "${env:PW}"})})
     after = replace(plan, tables={"r": Table(columns=(), options=options)})
-    changes = diff(before, after)
+    changes = compare_plans(before, after)
     assert [(c.before, c.after) for c in changes] == [("${env:PW}", "(refused)")]
-    assert "hunter2" not in json.dumps(report_json(changes))
+    assert "hunter2" not in json.dumps(changes_json(changes))
 
 
 def test_control_characters_in_names_do_not_reach_the_report() -> None:
-    report = report_text(diff(Plan(name="a"), Plan(name="\x1b[2Kb\n| c")))
+    report = changes_text(compare_plans(Plan(name="a"), Plan(name="\x1b[2Kb\n| c")))
     assert "\x1b" not in report
     assert len(report.splitlines()) == 2
 
 
 def test_markdown_escapes_what_would_break_the_table() -> None:
-    report = report_markdown(diff(Plan(name="a"), Plan(name="x|`y`<b>")))
+    report = report_markdown(compare_plans(Plan(name="a"), Plan(name="x|`y`<b>")))
     assert "| ~ | `name` | `a` → ``x\\|`y`<b>`` |" in report
 
 
@@ -181,7 +181,7 @@ def test_long_markdown_is_folded_and_stays_below_the_limit_of_a_review_comment()
 
 def test_json_has_every_change_its_effect_and_the_reason_of_that(plan: Plan) -> None:
     before, _ = set_value(plan, "join_o_c.leftState.ttl", "1 d")
-    found = report_json(diff(before, plan))
+    found = changes_json(compare_plans(before, plan))
     jsonschema.validate(found, json.loads(DIFF_SCHEMA.read_text(encoding="utf-8")))
     because = found["changes"][0].pop("because")
     assert "time of its last write" in because
@@ -241,7 +241,7 @@ def test_an_operator_at_another_place_is_moved(plan: Plan, patched: Patched) -> 
 
 def test_the_order_of_independent_operators_is_no_difference(plan: Plan) -> None:
     first, second, *rest = plan.operators
-    assert diff(plan, replace(plan, operators=(second, first, *rest))) == ()
+    assert compare_plans(plan, replace(plan, operators=(second, first, *rest))) == ()
 
 
 @pytest.mark.parametrize(
@@ -257,11 +257,11 @@ def test_the_order_of_independent_operators_is_no_difference(plan: Plan) -> None
 def test_a_shorter_ttl_is_told_apart_from_a_longer_one(plan: Plan, before: str, after: str, level: str) -> None:
     old, _ = set_value(plan, "join_o_c.leftState.ttl", before)
     new, _ = set_value(plan, "join_o_c.leftState.ttl", after)
-    (change,) = diff(old, new)
+    (change,) = compare_plans(old, new)
     assert change.effect.level == level
     counted = "older rows of running state expire: hintplan check PLAN --checkpoint DIR counts them"
     fate = counted if level == "expire" else "running state stays readable"
-    assert report_text([change]).endswith(f" · {fate}")
+    assert changes_text([change]).endswith(f" · {fate}")
 
 
 def test_many_states_that_follow_config_are_one_line_unless_all_are_asked_for(plan_text: str) -> None:
@@ -273,21 +273,21 @@ def test_many_states_that_follow_config_are_one_line_unless_all_are_asked_for(pl
     document["operators"] = [*document["operators"][:3], *copies]
     before = accept(json.dumps(document))
     _, changes = set_value(before, "config.table.exec.state.ttl", "2 h")
-    report = report_text(changes).splitlines()
+    report = changes_text(changes).splitlines()
     assert len(changes) == 11
     assert len(report) == 4
     assert report[1].startswith("~ 10 states that follow config")
     assert report[2].strip() == "join_0.leftState.ttl, join_0.rightState.ttl, join_1.leftState.ttl and 7 more"
-    assert len(report_text(changes, detail="full").splitlines()) > 22
+    assert len(changes_text(changes, detail="full").splitlines()) > 22
 
 
 def test_full_says_why_and_concise_one_line_an_operator(plan: Plan, patched: Patched) -> None:
     edits = (('"ttl": "3 d"', '"ttl": "4 d"'), ('"ttl": "20 d"', '"ttl": "30 d"'))
-    changes = diff(plan, hintplan.loads(patched(*edits)))
-    full = report_text(changes, detail="full").splitlines()
+    changes = compare_plans(plan, hintplan.loads(patched(*edits)))
+    full = changes_text(changes, detail="full").splitlines()
     assert full[1].strip().startswith("ttl: each row of state keeps the time of its last write")
     assert full[2].strip() == "layers: config 1 h · hint 1 d"
-    assert report_text(changes, detail="concise").splitlines() == [
+    assert changes_text(changes, detail="concise").splitlines() == [
         "~ join_o_c                             leftState.ttl, rightState.ttl     "
         "from the next start, also to rows kept",
         "2 settings changed · no operator changed · running state stays readable",
@@ -295,19 +295,19 @@ def test_full_says_why_and_concise_one_line_an_operator(plan: Plan, patched: Pat
 
 
 def test_concise_counts_what_it_leaves_out(plan: Plan, patched: Patched) -> None:
-    changes = diff(plan, hintplan.loads(patched(('"hint": "1 d"', '"hint": "2 d"'))))
-    assert report_text(changes, detail="concise").splitlines()[0] == "1 change without effect not shown"
+    changes = compare_plans(plan, hintplan.loads(patched(('"hint": "1 d"', '"hint": "2 d"'))))
+    assert changes_text(changes, detail="concise").splitlines()[0] == "1 change without effect not shown"
 
 
 def test_a_reason_stands_below_its_setting(plan: Plan) -> None:
     edited, changes = set_value(plan, "join_o_c.leftState.ttl", "5 d", reason="late payments")
     assert [c.path for c in changes] == ["join_o_c.leftState.ttl", "reasons.join_o_c.state.leftState.ttl"]
-    assert report_text(changes).splitlines()[1:] == [
+    assert changes_text(changes).splitlines()[1:] == [
         "    reason: late payments",
         "1 setting changed · no operator changed · running state stays readable",
     ]
-    assert diff(edited, edited) == ()
-    removed = report_text(diff(edited, set_value(edited, "join_o_c.leftState.ttl", "5 d", reason="")[0]))
+    assert compare_plans(edited, edited) == ()
+    removed = changes_text(compare_plans(edited, set_value(edited, "join_o_c.leftState.ttl", "5 d", reason="")[0]))
     assert removed.startswith("- reasons.join_o_c.state.leftState.ttl     late payments     no effect")
 
 
@@ -319,14 +319,16 @@ def test_the_picture_in_markdown_is_of_what_changed_and_its_neighbours(plan: Pla
     assert "sink_result" not in graph
     report = report_markdown(changes, graph=graph)
     assert f"<details><summary>Picture</summary>\n\n```mermaid\n{graph}\n```\n\n</details>" in report
-    assert mermaid_of(plan, replace(plan, name="other"), diff(plan, replace(plan, name="other"))) == ""
+    assert mermaid_of(plan, replace(plan, name="other"), compare_plans(plan, replace(plan, name="other"))) == ""
 
 
 def test_markdown_has_nothing_from_a_plan_outside_code(plan: Plan) -> None:
     evil = "@everyone #1 https://evil.example <img src=x> [a](b) | ` `` \n\n# head"
     edited, changes = set_value(plan, "join_o_c.leftState.ttl", "5 d", reason=evil)
-    changes += diff(edited, replace(edited, name=evil))
-    changes += diff(edited, replace(edited, operators=(replace(edited.operators[0], id=evil), *edited.operators[1:])))
+    changes += compare_plans(edited, replace(edited, name=evil))
+    changes += compare_plans(
+        edited, replace(edited, operators=(replace(edited.operators[0], id=evil), *edited.operators[1:]))
+    )
     graph = mermaid_of(edited, edited, changes)
     report = report_markdown(changes, graph=graph)
     assert report.count("everyone") >= 4
@@ -339,29 +341,31 @@ def test_markdown_has_nothing_from_a_plan_outside_code(plan: Plan) -> None:
 
 
 def test_a_configuration_key_that_nobody_knows_is_a_difference_that_no_run_takes(plan: Plan) -> None:
-    (change,) = diff(plan, replace(plan, config={**plan.config, "table.exec.state.tll": "1 d"}))
+    (change,) = compare_plans(plan, replace(plan, config={**plan.config, "table.exec.state.tll": "1 d"}))
     assert (change.path, change.kind, change.effect.level) == ("config.table.exec.state.tll", "+", "incompatible")
 
 
 def test_what_came_and_went_is_described_in_every_form(plan: Plan) -> None:
     fewer = replace(plan, operators=plan.operators[:3])
     text = "join: LEFT JOIN ON o.o_custkey = c.c_custkey"
-    changes = diff(fewer, plan)
+    changes = compare_plans(fewer, plan)
     assert [change.note for change in changes if change.path == "join_o_c"] == [text]
-    assert text in report_text(changes, width=80)
+    assert text in changes_text(changes, width=80)
     assert f"`{text}`" in report_markdown(changes)
 
 
 def test_an_id_that_passed_to_another_operator_is_one_that_went_and_one_that_came(plan: Plan, patched: Patched) -> None:
     other = accept(patched(('"table": "customers"', '"table": "orders"')))
-    found = [change for change in diff(plan, other) if change.path == "scan_customers"]
+    found = [change for change in compare_plans(plan, other) if change.path == "scan_customers"]
     assert [(change.kind, change.note.partition(" ")[0]) for change in found] == [("-", "scan:"), ("+", "scan:")]
-    assert "1 operator added, 1 operator removed" in report_text(diff(plan, other)).replace(" changed, 1", ", 1")
+    assert "1 operator added, 1 operator removed" in changes_text(compare_plans(plan, other)).replace(
+        " changed, 1", ", 1"
+    )
 
 
 def test_an_operator_with_other_facts_is_changed_and_not_another(plan: Plan, patched: Patched) -> None:
     other = accept(patched(('"join-type": "left"', '"join-type": "inner"')))
-    assert {change.kind for change in diff(plan, other) if change.operator == "join_o_c"} <= {"~", "-/+"}
+    assert {change.kind for change in compare_plans(plan, other) if change.operator == "join_o_c"} <= {"~", "-/+"}
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -369,20 +373,20 @@ def test_no_line_is_longer_than_the_screen_and_nothing_is_cut(plan: Plan, width:
     long = replace(plan.operator("calc_o"), filter=" OR ".join(f"o_total > {n}" for n in range(60)))
     other = replace(plan, operators=tuple(long if o.id == "calc_o" else o for o in plan.operators))
     for detail in ("normal", "full", "concise"):
-        for changes in (diff(plan, other), diff(replace(plan, operators=plan.operators[:3]), plan)):
-            report = report_text(changes, detail=detail, width=width).splitlines()
+        for changes in (compare_plans(plan, other), compare_plans(replace(plan, operators=plan.operators[:3]), plan)):
+            report = changes_text(changes, detail=detail, width=width).splitlines()
             assert max(map(len, report[:-1])) <= width
-    words = " ".join(report_text(diff(plan, other), width=width).split())
+    words = " ".join(changes_text(compare_plans(plan, other), width=width).split())
     assert "o_total > 58 OR o_total > 59" in words
 
 
 def test_other_layers_under_the_same_value_are_told_one_by_one() -> None:
     hint = "/*+ LOOKUP('table' = 'd', 'async' = 'true'{}) */"
     before, after = (compile_sql(LOOKUP.format(hint.format(t)), name="p") for t in ("", ", 'timeout' = '3 min'"))
-    (change,) = diff(before, after)
+    (change,) = compare_plans(before, after)
     assert (change.path, change.effect.level) == ("lookup_d.async.origin", "none")
     assert change.note == "the same runs; hint timeout 3 min"
-    (back,) = diff(after, before)
+    (back,) = compare_plans(after, before)
     assert back.note == "the same runs; hint timeout (none), was 3 min"
 
 

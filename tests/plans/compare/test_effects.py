@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import hintplan
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.model.settings import plan_settings
 from hintplan.plans.operators import KINDS
@@ -94,6 +94,6 @@ def leaf_value(document: Any, path: tuple[Any, ...]) -> Any:
 def test_whatever_value_of_a_plan_changes_is_a_difference(path: Path) -> None:
     number = 0
     for leaf, before, after in changed_plans(path):
-        assert diff(before, after), leaf
+        assert compare_plans(before, after), leaf
         number += 1
     assert number > 100

@@ -13,7 +13,7 @@ from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.checkpoint.continuation import Continuation, continuation, record_after, refuse
 from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
 from hintplan.plans.checkpoint.report import Start, check_json, check_text
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.compare.keeping import keepable, kept_text
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import RunError
@@ -110,7 +110,7 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
     assert found.keepable == (DEDUPLICATE, JOIN)
     with pytest.raises(RunError, match=f"--keep-state {DEDUPLICATE}, --keep-state {JOIN} with the rows that are there"):
         refuse(found, "c", allow_drop=False)
-    (change,) = (change for change in diff(before, after) if change.effect.level == "drop")
+    (change,) = (change for change in compare_plans(before, after) if change.effect.level == "drop")
     assert change.effect.text == f"the states of {DEDUPLICATE} and {JOIN} start empty, unless they are kept"
     assert f"--keep-state {DEDUPLICATE} --keep-state {JOIN}" in change.effect.because
 

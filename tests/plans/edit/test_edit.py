@@ -7,7 +7,7 @@ import json
 import pytest
 
 import hintplan
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.edit.edit import remove_value, set_value
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files.rewrite import rewrite
@@ -39,7 +39,7 @@ def test_a_ttl_edit_changes_one_line_and_leaves_the_origin_alone(plan: Plan) -> 
     assert [(c.path, c.before, c.after, c.note) for c in changes] == [
         ("join_o_c.rightState.ttl", "20 d", "10 h", "edit over hint 20 d")
     ]
-    assert validate(edited) == ()
+    assert plan_problems(edited) == ()
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_new_config_ttl_moves_what_follows_config_and_keeps_hints_and_edits(pl
         ("2 h", {"config": "2 h"}),
     ]
     assert [c.path for c in changes] == ["config.table.exec.state.ttl", "aggregate_t.groupAggregateState.ttl"]
-    assert validate(edited) == ()
+    assert plan_problems(edited) == ()
 
 
 def test_a_first_config_ttl_takes_the_place_of_the_default(plan: Plan) -> None:
@@ -76,15 +76,15 @@ def test_a_first_config_ttl_takes_the_place_of_the_default(plan: Plan) -> None:
     edited, _ = set_value(base, "config.table.exec.state.ttl", "2 h")
     aggregate = entry(edited, "aggregate_t", "groupAggregateState")
     assert (aggregate.ttl, layers_of(aggregate.settings, "ttl")) == ("2 h", {"config": "2 h"})
-    assert validate(edited) == ()
+    assert plan_problems(edited) == ()
 
 
 def test_setting_config_repairs_a_plan_whose_config_was_edited_alone(plan_text: str) -> None:
     text = plan_text.replace('"table.exec.state.ttl": "1 h"', '"table.exec.state.ttl": "2 h"')
     broken = hintplan.loads(text, check_meaning=False)
-    assert validate(broken)
+    assert plan_problems(broken)
     edited, _ = set_value(broken, "config.table.exec.state.ttl", "2 h")
-    assert validate(edited) == ()
+    assert plan_problems(edited) == ()
     assert entry(edited, "aggregate_t", "groupAggregateState").ttl == "2 h"
 
 
@@ -228,7 +228,7 @@ def test_a_removed_config_key_leaves_the_layer_below(plan: Plan) -> None:
         assert layers_of(new.settings, "ttl") == {"default": "0 ms"} | hint
         assert new.ttl == (old.ttl if hint else "0 ms")
     assert changes
-    assert validate(edited) == ()
+    assert plan_problems(edited) == ()
 
 
 def test_a_removed_table_option_falls_back_to_its_default(plan: Plan) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hintplan as api
-from hintplan.plans.files.fmt import formatted
+from hintplan.plans.files.fmt import canonical_text
 from tests.plans.in_process import hintplan
 
 PLANS = sorted(Path(__file__).parents[1].glob("*.json"))
@@ -18,32 +18,32 @@ PLANS = sorted(Path(__file__).parents[1].glob("*.json"))
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_a_canonical_plan_stays_as_it_is(path: Path) -> None:
-    assert formatted(path.read_bytes()) == path.read_bytes()
+    assert canonical_text(path.read_bytes()) == path.read_bytes()
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(PLANS), st.sampled_from([None, 0, 1, 4]), st.booleans())
 def test_any_layout_becomes_canonical_and_means_the_same(path: Path, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(json.loads(path.read_text()), indent=indent, ensure_ascii=ascii_only)
-    assert formatted(text.encode()) == path.read_bytes()
+    assert canonical_text(text.encode()) == path.read_bytes()
 
 
 def test_a_duration_is_spelled_as_the_compiler_would(plan_text: str) -> None:
-    assert formatted(plan_text.replace('"ttl": "3 d"', '"ttl": "72h"').encode()) == plan_text.encode()
+    assert canonical_text(plan_text.replace('"ttl": "3 d"', '"ttl": "72h"').encode()) == plan_text.encode()
 
 
 def test_a_fact_changed_by_hand_keeps_the_digest_that_tells() -> None:
     path = next(path for path in PLANS if path.stem == "revenue_by_country")
     changed = path.read_text().replace('"filter": "o_total > 0"', '"filter": "o_total > 1"')
-    assert formatted(changed.encode()).decode() == changed
+    assert canonical_text(changed.encode()).decode() == changed
     with pytest.raises(api.PlanError, match="its facts were changed by hand"):
-        api.loads(formatted(changed.encode()))
+        api.loads(canonical_text(changed.encode()))
 
 
 def test_digests_that_are_missing_are_not_made_up(plan_text: str) -> None:
     document = json.loads(plan_text)
     del document["digests"]
-    assert b"digests" not in formatted(json.dumps(document).encode())
+    assert b"digests" not in canonical_text(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize(

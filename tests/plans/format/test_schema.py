@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hintplan.plans.format.schema import ENOUGH, check, schema_text
+from hintplan.plans.format.schema import ENOUGH, schema_findings, schema_text
 from hintplan.plans.format.schema_findings import ORDER
 from hintplan.plans.operators import BY_OP as OPS
 
@@ -73,7 +73,7 @@ def test_there_are_words_for_every_keyword_of_the_schema() -> None:
 
 def test_the_sample_plan_is_valid_to_the_standard_validator(plan_text: str) -> None:
     VALIDATOR.validate(json.loads(plan_text))
-    assert check(json.loads(plan_text)) == []
+    assert schema_findings(json.loads(plan_text)) == []
 
 
 def test_the_examples_in_the_schema_match_their_own_patterns() -> None:
@@ -113,7 +113,9 @@ def test_a_damaged_plan_is_refused_exactly_when_the_standard_validator_refuses_i
         if not document:
             break
     # Types and durations are parsed beyond their patterns, so there the reader may refuse more.
-    refused = [finding for finding in check(document) if not finding.message.startswith(("bad type", "bad duration"))]
+    refused = [
+        finding for finding in schema_findings(document) if not finding.message.startswith(("bad type", "bad duration"))
+    ]
     errors = [
         error for error in VALIDATOR.iter_errors(document) if error.validator != "pattern" or "ttl" not in error.path
     ]
@@ -145,7 +147,7 @@ def test_a_million_mistakes_are_refused_as_quickly_as_a_hundred(plan_text: str, 
     document = json.loads(plan_text)
     damage(document, 1_000_000)
     started = time.process_time()
-    found = check(document)
+    found = schema_findings(document)
     # At most a second on an idle core; a copy of every mistake would take half a minute, and gigabytes.
     assert time.process_time() - started < 5
     assert 0 < len(found) <= ENOUGH
@@ -156,7 +158,7 @@ def test_what_is_wrong_with_an_operator_is_said_by_its_own_kind(plan_text: str) 
     del document["operators"][0]["id"]
     document["operators"][1] = "scan"
     document["operators"][2]["op"] = "scann"
-    found = [(finding.path, finding.message, finding.hint) for finding in check(document)]
+    found = [(finding.path, finding.message, finding.hint) for finding in schema_findings(document)]
     assert found[:2] == [
         (("operators", 0), "missing key 'id'", None),
         (("operators", 1), "expected an object, found 'scan'", None),
@@ -169,7 +171,7 @@ def test_what_is_wrong_with_an_operator_is_said_by_its_own_kind(plan_text: str) 
 def test_a_line_break_after_an_id_is_not_part_of_its_pattern(plan_text: str) -> None:
     document = json.loads(plan_text)
     document["operators"][0]["id"] += "\n"
-    (found,) = check(document)
+    (found,) = schema_findings(document)
     assert found.path == ("operators", 0, "id")
 
 
@@ -177,5 +179,5 @@ def test_an_index_is_not_written_with_a_decimal_point(plan_text: str) -> None:
     document = json.loads(plan_text)
     state = next(operator["state"] for operator in document["operators"] if "state" in operator)
     state[0]["index"] = 0.0
-    (found,) = check(document)
+    (found,) = schema_findings(document)
     assert found.message == "expected a whole number, found the number 0.0"

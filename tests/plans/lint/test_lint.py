@@ -11,9 +11,9 @@ import pytest
 import hintplan as api
 from hintplan import compile_sql
 from hintplan.plans.edit.edit import set_value
-from hintplan.plans.lint.check import Found, check, fixed
+from hintplan.plans.lint.check import LocatedFinding, fixed, lint_plan
 from hintplan.plans.lint.registry import RULES, rule_called
-from hintplan.plans.lint.run import lint
+from hintplan.plans.lint.run import lint_files
 from tests.plans.in_process import hintplan
 from tests.plans.lint.lint_examples import EXAMPLES, LEFT, RIGHT, SQL, edited, respelled
 
@@ -22,8 +22,8 @@ ELSEWHERE = {"HP001", "HP002", "HP103"}
 """Rules that look at ignores or at SQL, and so have tests of their own below."""
 
 
-def findings(text: str, rule: str | None = None) -> list[Found]:
-    found = check(text.encode(), file="plan.json").found
+def findings(text: str, rule: str | None = None) -> list[LocatedFinding]:
+    found = lint_plan(text.encode(), file="plan.json").found
     return [one for one in found if rule in (None, one.rule.id)]
 
 
@@ -55,7 +55,7 @@ def test_a_plan_that_keeps_a_rule_is_not_found(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", [rule for rule in EXAMPLES if RULES[rule].fixable and rule != "HP101"])
 def test_what_a_fix_mends_is_not_found_again_and_runs_as_before(rule: str) -> None:
-    checked = check(EXAMPLES[rule].bad.encode(), file="plan.json")
+    checked = lint_plan(EXAMPLES[rule].bad.encode(), file="plan.json")
     data, mended = fixed(checked, facts=True)
     assert [one.rule.id for one in mended] == [rule]
     assert findings(data.decode(), rule) == []
@@ -67,12 +67,12 @@ def test_what_a_fix_mends_is_not_found_again_and_runs_as_before(rule: str) -> No
 def test_a_ttl_spelled_otherwise_than_its_hint_is_a_redundant_edit_that_a_fix_respells() -> None:
     (one,) = findings(respelled())
     assert (one.rule.id, one.finding.message) == ("HP101", "the edit, 480 h, says what the hint, 20 d, says")
-    data, _ = fixed(check(respelled().encode(), file=None), facts=False)
+    data, _ = fixed(lint_plan(respelled().encode(), file=None), facts=False)
     assert data.decode() == edited()
 
 
 def test_facts_are_not_mended_unless_asked_for() -> None:
-    checked = check(EXAMPLES["HP105"].bad.encode(), file="plan.json")
+    checked = lint_plan(EXAMPLES["HP105"].bad.encode(), file="plan.json")
     assert fixed(checked, facts=False) == (checked.data, ())
 
 
@@ -80,7 +80,7 @@ def test_a_function_that_no_operator_calls_is_unused() -> None:
     document = json.loads((Path(__file__).parents[1] / "located_orders.json").read_text())
     assert findings(json.dumps(document), "HP105") == []
     document["functions"]["spare"] = document["functions"]["locate"]
-    found = check(json.dumps(document).encode(), file=None, allow_fact_edits=True).found
+    found = lint_plan(json.dumps(document).encode(), file=None, allow_fact_edits=True).found
     assert [one.finding.message for one in found if one.rule.id == "HP105"] == ["no operator calls function 'spare'"]
 
 
@@ -156,13 +156,13 @@ def ignoring(folder: Path, *lines: str, name: str = "hintplan.toml", table: str 
 
 
 def found_in(folder: Path, *names: str) -> list[str]:
-    report = lint([str(folder / "plans" / name) for name in names or ("orders.json",)])
+    report = lint_files([str(folder / "plans" / name) for name in names or ("orders.json",)])
     return [one.rule.id for one in report.found]
 
 
 def test_an_ignore_with_a_reason_hides_a_finding_and_the_report_keeps_the_reason(folder: Path) -> None:
     ignoring(folder, 'rule = "async-capacity-one"', 'at = "lookup_r.async.*"', 'reason = "the service asks for it"')
-    report = lint([str(folder / "plans" / "orders.json")])
+    report = lint_files([str(folder / "plans" / "orders.json")])
     assert report.found == ()
     assert [ignore.reason for _, ignore in report.ignored] == ["the service asks for it"]
 
@@ -175,7 +175,7 @@ def test_an_ignore_may_stand_in_pyproject(folder: Path) -> None:
 
 def test_an_ignore_without_reason_is_a_finding_at_its_line(folder: Path) -> None:
     ignoring(folder, 'rule = "HP303"')
-    report = lint([str(folder / "plans" / "orders.json")])
+    report = lint_files([str(folder / "plans" / "orders.json")])
     assert [(one.rule.id, Path(one.file or "").name, one.line) for one in report.found] == [
         ("HP001", "hintplan.toml", 1)
     ]
@@ -219,7 +219,7 @@ def test_mistakes_in_the_file_of_ignores_are_errors(folder: Path, lines: list[st
 def test_hints_without_effect_are_found_in_the_sql(folder: Path) -> None:
     unused = "CREATE VIEW v AS SELECT /*+ STATE_TTL('x' = '1 d') */ x.id FROM orders x JOIN customers c ON x.id = c.id;"
     (folder / "job.sql").write_text(SQL.replace("INSERT", unused + "\nINSERT", 1))
-    report = lint([str(folder / "plans" / "good.json")], script=str(folder / "job.sql"))
+    report = lint_files([str(folder / "plans" / "good.json")], script=str(folder / "job.sql"))
     (one,) = report.found
     assert one.rule.id == "HP103"
     line = (folder / "job.sql").read_text().splitlines()[(one.line or 0) - 1]
@@ -280,9 +280,9 @@ def test_wrong_usage_is_told(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
     # Ten thousand operators take seconds each; these are enough to notice what is not linear.
-    from hintplan.plans.files.fmt import formatted
+    from hintplan.plans.files.fmt import canonical_text
     from hintplan.plans.merge.flat import flat_lines
-    from hintplan.plans.merge.merge import merge
+    from hintplan.plans.merge.merge import merge_plans
 
     document = json.loads(edited())
     chains = []
@@ -301,11 +301,11 @@ def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
     data = api.dumps(base)
     ours, _ = set_value(base, "join_o_c_7.state.leftState.ttl", "0 ms")
     theirs, _ = set_value(base, "join_o_c_9.state.rightState.ttl", "9 d")
-    done = merge(base, ours, theirs).plan
+    done = merge_plans(base, ours, theirs).plan
     assert done is not None
     merged = api.dumps(done)
-    assert formatted(merged) == merged
-    rules = [one.rule.id for one in check(merged, file="plan.json").found]
+    assert canonical_text(merged) == merged
+    rules = [one.rule.id for one in lint_plan(merged, file="plan.json").found]
     assert [rule for rule in rules if rule != "HP206"] == ["HP201", "HP203", "HP202"]
     assert rules.count("HP206") == 2 * 249, "the join and the aggregate of each chain but the first"
     assert len(set(merged.splitlines()) ^ set(data.splitlines())) == 2

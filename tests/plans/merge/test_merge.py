@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import hintplan
-from hintplan.plans.merge.conflict_text import marked, sides_of
-from hintplan.plans.merge.decompose import Parts, put_together, settings_in, take_apart
-from hintplan.plans.merge.merge import conflict_sides, merge
+from hintplan.plans.merge.conflict_text import sides_of, with_conflict_markers
+from hintplan.plans.merge.decompose import Parts, compose, decompose, settings_by_key
+from hintplan.plans.merge.merge import conflict_sides, merge_plans
 from hintplan.plans.merge.three_way import merged_order, merged_units
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Join, LookupJoin
@@ -38,7 +38,7 @@ def lookup(plan: Plan) -> LookupJoin:
 
 
 def merged(base: Plan, ours: Plan, theirs: Plan) -> Plan:
-    done = merge(base, ours, theirs)
+    done = merge_plans(base, ours, theirs)
     assert done.plan is not None, done
     return done.plan
 
@@ -46,7 +46,7 @@ def merged(base: Plan, ours: Plan, theirs: Plan) -> Plan:
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_a_plan_taken_apart_and_put_together_is_the_same_to_the_byte(path: Path) -> None:
     plan = hintplan.load(path)
-    assert hintplan.dumps(put_together(take_apart(plan))) == hintplan.dumps(plan)
+    assert hintplan.dumps(compose(decompose(plan))) == hintplan.dumps(plan)
 
 
 @QUICK
@@ -54,7 +54,7 @@ def test_a_plan_taken_apart_and_put_together_is_the_same_to_the_byte(path: Path)
 def test_any_plan_survives_being_taken_apart(plan: Plan) -> None:
     # Two states of one name are refused before anything is merged.
     assume(all(len({entry.name for entry in o.state}) == len(o.state) for o in plan.operators))
-    assert hintplan.dumps(put_together(take_apart(plan))) == hintplan.dumps(plan)
+    assert hintplan.dumps(compose(decompose(plan))) == hintplan.dumps(plan)
 
 
 def test_edits_of_two_states_of_one_operator_are_both_there() -> None:
@@ -68,7 +68,7 @@ def test_two_values_for_one_ttl_are_a_conflict_that_names_both() -> None:
     base = compiled()
     ours = edited(base, ("join_o_c.state.leftState.ttl", "3 d"))
     theirs = edited(base, ("join_o_c.state.leftState.ttl", "5 d"))
-    done = merge(base, ours, theirs)
+    done = merge_plans(base, ours, theirs)
     assert done.plan is None
     (conflict,) = done.conflicts
     assert conflict.key == ("operators", "join_o_c", "state", "leftState", "ttl")
@@ -77,7 +77,7 @@ def test_two_values_for_one_ttl_are_a_conflict_that_names_both() -> None:
 
 def test_an_edit_stays_over_the_hint_that_the_other_side_changed_and_is_reported() -> None:
     base = compiled()
-    done = merge(base, edited(base, ("join_o_c.state.leftState.ttl", "5 d")), compiled("hint"))
+    done = merge_plans(base, edited(base, ("join_o_c.state.leftState.ttl", "5 d")), compiled("hint"))
     assert done.plan is not None
     assert ttls(done.plan) == ["5 d", "20 d"]
     assert done.plan.operator("join_o_c").state[0].settings.origin["hint"]["ttl"] == "2 d"  # type: ignore[union-attr]
@@ -110,7 +110,7 @@ def test_an_option_and_a_retry_that_one_side_took_away_stay_away() -> None:
 
 def test_taking_a_retry_away_conflicts_with_changing_it() -> None:
     base = compiled()
-    done = merge(base, edited(base, ("lookup_r.retry", "off")), compiled("attempts"))
+    done = merge_plans(base, edited(base, ("lookup_r.retry", "off")), compiled("attempts"))
     assert [conflict.key for conflict in done.conflicts] == [("operators", "lookup_r", "retry")]
 
 
@@ -118,19 +118,21 @@ def test_edits_that_have_no_place_beside_each_other_are_no_result() -> None:
     base = compiled()
     ours = edited(base, ("lookup_r.cache.lookup.cache", "NONE"))
     theirs = edited(base, ("lookup_r.cache.lookup.partial-cache.expire-after-write", "9 min"))
-    done = merge(base, ours, theirs)
+    done = merge_plans(base, ours, theirs)
     assert (done.plan, done.conflicts) == (None, ())
     assert [problem.path for problem in done.problems] == ["lookup_r.cache.lookup.partial-cache.expire-after-write"]
 
 
 def test_facts_that_both_sides_changed_differently_are_a_conflict_of_the_operator() -> None:
-    done = merge(compiled("filter"), compiled(where="WHERE {o}.total > 9"), compiled(where="WHERE {o}.total > 100"))
+    done = merge_plans(
+        compiled("filter"), compiled(where="WHERE {o}.total > 9"), compiled(where="WHERE {o}.total > 100")
+    )
     assert [conflict.key for conflict in done.conflicts] == [("operators", "calc_o")]
 
 
 def test_plans_that_both_sides_added_are_merged_without_a_base() -> None:
-    assert merge(None, compiled(), compiled()).plan == compiled()
-    done = merge(None, compiled(), compiled("hint"))
+    assert merge_plans(None, compiled(), compiled()).plan == compiled()
+    done = merge_plans(None, compiled(), compiled("hint"))
     assert [conflict.key[-2:] for conflict in done.conflicts] == [("leftState", "ttl")]
 
 
@@ -140,7 +142,7 @@ def test_an_operator_that_one_side_removed_and_the_other_edited_is_a_conflict() 
     base = compiled(log=more)
     (name,) = {o.id for o in base.operators if isinstance(o, Join)} - {"join_o_c"}
     ours = edited(base, (f"{name}.state.leftState.ttl", "9 d"))
-    done = merge(base, ours, with_sink)
+    done = merge_plans(base, ours, with_sink)
     assert [conflict.key[1] for conflict in done.conflicts] == [name]
 
 
@@ -155,7 +157,7 @@ def test_conflict_markers_stand_only_where_the_versions_disagree() -> None:
     ours = edited(base, ("join_o_c.state.leftState.ttl", "3 d"), ("join_o_c.state.rightState.ttl", "30 d"))
     theirs = edited(base, ("join_o_c.state.leftState.ttl", "5 d"), ("lookup_r.async.capacity", "10"))
     sides = conflict_sides(base, ours, theirs)
-    text = marked(sides["ours"], sides["theirs"], base=sides["base"], labels=("ours", "theirs")).decode()
+    text = with_conflict_markers(sides["ours"], sides["theirs"], base=sides["base"], labels=("ours", "theirs")).decode()
     start, end = text.index("<<<<<<<"), text.index(">>>>>>>")
     assert text.count("<<<<<<<") == 1
     lines = text[start:end].splitlines()
@@ -170,12 +172,12 @@ def test_conflict_markers_stand_only_where_the_versions_disagree() -> None:
 
 def bare(base: Plan, ours: Plan, theirs: Plan) -> Plan:
     """The merge without the shortcuts for sides that have not changed."""
-    sides = [take_apart(plan) for plan in (base, ours, theirs)]
+    sides = [decompose(plan) for plan in (base, ours, theirs)]
     units, conflicts = merged_units(*sides)
     assert conflicts == ()
     keys = {**sides[1].orders, **sides[2].orders}
     orders = {key: merged_order(*(side.orders.get(key, ()) for side in sides)) for key in keys}
-    return put_together(Parts(units=units, orders=orders))
+    return compose(Parts(units=units, orders=orders))
 
 
 @QUICK
@@ -187,13 +189,13 @@ def test_what_one_side_left_alone_is_as_the_other_has_it(x: Plan, y: Plan) -> No
         == hintplan.dumps(bare(x, y, y))
         == hintplan.dumps(y)
     )
-    assert merge(x, x, y).plan == merge(x, y, x).plan == merge(x, y, y).plan == y
+    assert merge_plans(x, x, y).plan == merge_plans(x, y, x).plan == merge_plans(x, y, y).plan == y
 
 
 @QUICK
 @given(VERSIONS, VERSIONS, VERSIONS)
 def test_it_does_not_matter_who_merges_whom(base: Plan, ours: Plan, theirs: Plan) -> None:
-    first, second = merge(base, ours, theirs), merge(base, theirs, ours)
+    first, second = merge_plans(base, ours, theirs), merge_plans(base, theirs, ours)
     assert (first.plan is None) == (second.plan is None)
     assert {conflict.key for conflict in first.conflicts} == {conflict.key for conflict in second.conflicts}
     if first.plan is not None and second.plan is not None:
@@ -203,23 +205,23 @@ def test_it_does_not_matter_who_merges_whom(base: Plan, ours: Plan, theirs: Plan
 @QUICK
 @given(VERSIONS, VERSIONS, VERSIONS)
 def test_a_merged_plan_is_valid_and_merging_again_changes_nothing(base: Plan, ours: Plan, theirs: Plan) -> None:
-    done = merge(base, ours, theirs).plan
+    done = merge_plans(base, ours, theirs).plan
     if done is not None:
         assert hintplan.loads(hintplan.dumps(done)) == done
-        assert merge(base, done, theirs).plan == done
-        assert merge(base, ours, done).plan == done
+        assert merge_plans(base, done, theirs).plan == done
+        assert merge_plans(base, ours, done).plan == done
 
 
 @QUICK
 @given(VERSIONS, VERSIONS, VERSIONS)
 def test_no_edit_is_lost_in_a_merge(base: Plan, ours: Plan, theirs: Plan) -> None:
-    done = merge(base, ours, theirs).plan
+    done = merge_plans(base, ours, theirs).plan
     if done is None:
         return
-    found = settings_in(take_apart(done).units)
-    before = settings_in(take_apart(base).units)
+    found = settings_by_key(decompose(done).units)
+    before = settings_by_key(decompose(base).units)
     for side in (ours, theirs):
-        for key, setting in settings_in(take_apart(side).units).items():
+        for key, setting in settings_by_key(decompose(side).units).items():
             was = before.get(key)
             new_edit = setting.edited and (was is None or was.edit != setting.edit)
             if new_edit and isinstance(setting.edit, str | int):
@@ -229,9 +231,9 @@ def test_no_edit_is_lost_in_a_merge(base: Plan, ours: Plan, theirs: Plan) -> Non
 @QUICK
 @given(VERSIONS, VERSIONS, VERSIONS)
 def test_the_text_of_a_conflict_holds_both_sides(base: Plan, ours: Plan, theirs: Plan) -> None:
-    done = merge(base, ours, theirs)
+    done = merge_plans(base, ours, theirs)
     if done.plan is None:
         sides = conflict_sides(base, ours, theirs)
-        text = marked(sides["ours"], sides["theirs"], labels=("ours", "theirs")).decode()
+        text = with_conflict_markers(sides["ours"], sides["theirs"], labels=("ours", "theirs")).decode()
         assert sides_of(text) == (sides["ours"].decode(), sides["theirs"].decode())
         assert [json.loads(side)["format"] for side in sides_of(text) or ()] == ["1.0", "1.0"]

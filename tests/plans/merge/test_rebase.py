@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import hintplan as api
 from hintplan import compile_sql
 from hintplan.plans.edit.edit import set_value
-from hintplan.plans.merge.decompose import settings_in, take_apart
+from hintplan.plans.merge.decompose import decompose, settings_by_key
 from hintplan.plans.merge.merge_text import path_of
-from hintplan.plans.merge.rebase import Rebased, rebase
-from hintplan.plans.merge.rebase_report import obstacles, report_text
+from hintplan.plans.merge.rebase import RebasedPlan, rebase_plan
+from hintplan.plans.merge.rebase_report import obstacles, rebase_text
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import setting_at
 from tests.plans.in_process import hintplan
@@ -47,61 +47,61 @@ def other_name(sql: str) -> Plan:
     return compile_sql(sql.replace("AS o ", "AS x ").replace("o.", "x.").replace("'o'", "'x'"))
 
 
-def texts(rebased: Rebased) -> str:
+def texts(rebased: RebasedPlan) -> str:
     return "\n".join(str(problem) for problem in obstacles(rebased, "old.json"))
 
 
 def test_without_edits_the_result_is_the_new_plan() -> None:
-    done = rebase(compiled("hint and sink"), compiled())
+    done = rebase_plan(compiled("hint and sink"), compiled())
     assert done.plan == compiled("hint and sink")
-    assert report_text(done) == "no edits to keep"
+    assert rebase_text(done) == "no edits to keep"
 
 
 def test_with_the_same_sql_the_result_is_the_old_plan() -> None:
     old = edited(compiled(), (LEFT, "3 d"), ("config.table.exec.state.ttl", "2 h"), ("lookup_r.retry", "off"))
-    done = rebase(compiled(), old)
+    done = rebase_plan(compiled(), old)
     assert api.dumps(done.plan or compiled()) == api.dumps(old)
     assert len(done.kept) == 3
     assert done.changed_underneath == ()
 
 
 def test_an_edit_is_kept_when_unrelated_sql_changes() -> None:
-    done = rebase(compiled("sink"), edited(compiled(), (LEFT, "3 d")))
+    done = rebase_plan(compiled("sink"), edited(compiled(), (LEFT, "3 d")))
     assert value(done.plan, LEFT) == "3 d"
     assert [(edit.path, edit.value, edit.before) for edit in done.kept] == [(LEFT, "3 d", "hint 1 d")]
 
 
 def test_an_edit_whose_hint_changed_is_kept_over_the_new_hint_and_reported() -> None:
-    done = rebase(compiled("hint"), edited(compiled(), (LEFT, "3 d")))
+    done = rebase_plan(compiled("hint"), edited(compiled(), (LEFT, "3 d")))
     assert value(done.plan, LEFT) == "3 d"
     (edit,) = done.changed_underneath
     assert (edit.before, edit.after) == ("hint 1 d", "hint 2 d")
-    assert "over hint 2 d; it was over hint 1 d" in report_text(done)
+    assert "over hint 2 d; it was over hint 1 d" in rebase_text(done)
 
 
 def test_an_edit_that_the_sql_now_says_itself_is_no_edit_any_more() -> None:
-    done = rebase(compiled("hint"), edited(compiled(), (LEFT, "2 d")))
+    done = rebase_plan(compiled("hint"), edited(compiled(), (LEFT, "2 d")))
     assert done.plan == compiled("hint")
     assert [edit.path for edit in done.same] == [LEFT]
 
 
 def test_an_unedited_option_follows_the_sql_and_an_edited_one_does_not() -> None:
     path = "tables.orders.options.path"
-    assert value(rebase(compiled("path"), compiled()).plan, path) == "data/orders/v2"
-    done = rebase(compiled("path"), edited(compiled(), (path, "data/test")))
+    assert value(rebase_plan(compiled("path"), compiled()).plan, path) == "data/orders/v2"
+    done = rebase_plan(compiled("path"), edited(compiled(), (path, "data/test")))
     assert value(done.plan, path) == "data/test"
     assert [edit.path for edit in done.changed_underneath] == [path]
 
 
 def test_an_edited_config_reaches_every_operator_of_the_new_plan() -> None:
     old = edited(compiled(), ("config.table.exec.state.ttl", "3 h"))
-    done = rebase(compiled("config"), old)
+    done = rebase_plan(compiled("config"), old)
     assert value(done.plan, "config.table.exec.state.ttl") == "3 h"
     assert api.loads(api.dumps(done.plan or old)) == done.plan
 
 
 def test_a_retry_that_was_taken_away_stays_away() -> None:
-    done = rebase(compiled("sink"), edited(compiled(), ("lookup_r.retry", "off")))
+    done = rebase_plan(compiled("sink"), edited(compiled(), ("lookup_r.retry", "off")))
     assert done.plan is not None
     assert done.plan.operator("lookup_r").retry is None  # type: ignore[union-attr]
     assert [(edit.path, edit.value) for edit in done.kept] == [("lookup_r.retry", "off")]
@@ -111,35 +111,35 @@ def test_the_size_of_a_cache_that_the_sql_took_away_is_an_orphan() -> None:
     path = "lookup_r.cache.lookup.partial-cache.max-rows"
     old = edited(compiled(), (path, "10"))
     new = compiled(cache="'lookup.cache' = 'NONE'")
-    done = rebase(new, old)
+    done = rebase_plan(new, old)
     assert done.plan is None
     assert [orphan.name for orphan in done.orphans] == [path]
-    dropped = rebase(new, old, drop_orphans=True)
+    dropped = rebase_plan(new, old, drop_orphans=True)
     assert [edit.path for edit in dropped.dropped] == [path]
     assert dropped.plan == new
 
 
 def test_edits_follow_an_operator_that_is_only_called_otherwise() -> None:
     old = edited(compiled(), (LEFT, "3 d"), ("join_o_c.state.rightState.ttl", "30 d"))
-    done = rebase(compiled(o="ord"), old)
+    done = rebase_plan(compiled(o="ord"), old)
     assert done.renamed == {"join_o_c": "join_ord_c"}
     assert value(done.plan, "join_ord_c.state.leftState.ttl") == "3 d"
     assert value(done.plan, "join_ord_c.state.rightState.ttl") == "30 d"
-    assert report_text(done).startswith("join_o_c is called join_ord_c now, and keeps its edits\n2 edits kept\n")
-    assert rebase(compiled(o="ord"), old, {"join_o_c": "join_ord_c"}).plan == done.plan
-    assert rebase(compiled(o="ord"), compiled()).renamed == {}
+    assert rebase_text(done).startswith("join_o_c is called join_ord_c now, and keeps its edits\n2 edits kept\n")
+    assert rebase_plan(compiled(o="ord"), old, {"join_o_c": "join_ord_c"}).plan == done.plan
+    assert rebase_plan(compiled(o="ord"), compiled()).renamed == {}
 
 
 def test_an_edit_whose_operator_is_gone_names_its_likeliest_successor() -> None:
     old = edited(compiled(), (LEFT, "3 d"), ("join_o_c.state.rightState.ttl", "30 d"))
     new = other_name(SQL.replace(" JOIN", " LEFT JOIN"))
-    done = rebase(new, old)
+    done = rebase_plan(new, old)
     assert done.plan is None
     assert "--map join_o_c=join_x_c" in texts(done)
-    mapped = rebase(new, old, {"join_o_c": "join_x_c"})
+    mapped = rebase_plan(new, old, {"join_o_c": "join_x_c"})
     assert value(mapped.plan, "join_x_c.state.leftState.ttl") == "3 d"
     assert value(mapped.plan, "join_x_c.state.rightState.ttl") == "30 d"
-    dropped = rebase(new, old, drop_orphans=True)
+    dropped = rebase_plan(new, old, drop_orphans=True)
     assert dropped.plan == new
     assert len(dropped.dropped) == 2
 
@@ -148,7 +148,7 @@ def test_what_does_the_same_with_rows_of_other_tables_is_asked_for() -> None:
     grouped = "SELECT /*+ STATE_TTL('{0}' = '1 d') */ id, CAST(COUNT(*) AS STRING) FROM {0} GROUP BY id;"
     start = SQL[: SQL.index("SELECT")]
     old, _ = set_value(compile_sql(start + grouped.format("orders")), "aggregate_orders.groupAggregateState.ttl", "3 d")
-    done = rebase(compile_sql(start + grouped.format("customers")), old)
+    done = rebase_plan(compile_sql(start + grouped.format("customers")), old)
     assert done.plan is None
     assert "'aggregate_customers' may have taken its place: it does the same, under another name" in texts(done)
 
@@ -158,21 +158,21 @@ def test_a_join_at_the_end_keeps_the_edits_of_the_aggregate_above() -> None:
     start = SQL[: SQL.index("SELECT")] + "SELECT COUNT(*), c.country "
     old, _ = set_value(compile_sql(start + joined.format("")), "aggregate_result.groupAggregateState.ttl", "3 d")
     more = "JOIN customers AS d ON d.id = c.id LEFT JOIN orders AS p ON p.id = o.id"
-    done = rebase(compile_sql(start + joined.format(more)), old)
+    done = rebase_plan(compile_sql(start + joined.format(more)), old)
     assert done.renamed == {}
     assert value(done.plan, "aggregate_result.state.groupAggregateState.ttl") == "3 d"
 
 
 def test_a_successor_that_does_something_else_too_is_named_with_what_it_shares() -> None:
     old, _ = set_value(compile_sql(SQL), LEFT, "3 d")
-    done = rebase(other_name(SQL.replace(" JOIN", " LEFT JOIN")), old)
+    done = rebase_plan(other_name(SQL.replace(" JOIN", " LEFT JOIN")), old)
     (orphan,) = done.orphans
     assert orphan.successor is not None
     assert orphan.successor.id == "join_x_c"
     why = "a join too, with the same inputs, keys and output, but other state inputs and join-type"
     assert orphan.successor.why == why
     unlike = compile_sql(SQL.replace(SQL[SQL.index("SELECT") :], "SELECT id, 'x' FROM orders;"))
-    (orphan,) = rebase(unlike, old).orphans
+    (orphan,) = rebase_plan(unlike, old).orphans
     assert orphan.successor is None
 
 
@@ -180,13 +180,13 @@ def test_a_join_whose_sides_were_swapped_keeps_each_ttl_with_its_input(tmp_path:
     old, _ = set_value(compile_sql(SQL), LEFT, "3 d")
     swapped = "orders AS o JOIN customers AS c", "customers AS c JOIN orders AS o"
     new = compile_sql(SQL.replace(*swapped))
-    done = rebase(new, old, {"join_o_c": "join_c_o"})
+    done = rebase_plan(new, old, {"join_o_c": "join_c_o"})
     assert value(done.plan, "join_c_o.state.rightState.ttl") == "3 d"
     assert value(done.plan, "join_c_o.state.leftState.ttl") == "1 h"
 
 
 def test_two_edits_of_one_setting_are_a_conflict() -> None:
-    done = rebase(edited(compiled(), (LEFT, "5 d")), edited(compiled(), (LEFT, "3 d")))
+    done = rebase_plan(edited(compiled(), (LEFT, "5 d")), edited(compiled(), (LEFT, "3 d")))
     assert done.plan is None
     assert [edit.path for edit in done.conflicts] == [LEFT]
     assert "3 d (edit over hint 1 d), the new one 5 d (edit over hint 1 d)" in texts(done)
@@ -194,10 +194,10 @@ def test_two_edits_of_one_setting_are_a_conflict() -> None:
 
 def test_a_reason_goes_with_its_edit() -> None:
     old, _ = set_value(compiled(), LEFT, "3 d", reason="late payments")
-    mapped = rebase(compiled(o="ord"), old, {"join_o_c": "join_ord_c"})
+    mapped = rebase_plan(compiled(o="ord"), old, {"join_o_c": "join_ord_c"})
     assert mapped.plan is not None
     assert mapped.plan.reasons == {"join_ord_c.state.leftState.ttl": "late payments"}
-    same = rebase(compiled(ttl="3 d"), old)
+    same = rebase_plan(compiled(ttl="3 d"), old)
     assert same.plan is not None
     assert same.plan.reasons == {}
 
@@ -212,28 +212,28 @@ def test_a_reason_goes_with_its_edit() -> None:
 )
 def test_a_wrong_mapping_is_refused(mapping: dict[str, str], message: str) -> None:
     with pytest.raises(api.PlanError, match=message):
-        rebase(compiled(), compiled(), mapping)
+        rebase_plan(compiled(), compiled(), mapping)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from([*VARIANTS]), st.sampled_from([*VARIANTS]), EDIT_LISTS)
 def test_every_edit_is_kept_or_accounted_for(before: str, after: str, edits: list[tuple[str, str]]) -> None:
     old, new = edited(compiled(before), *edits), compiled(after)
-    done = rebase(new, old)
+    done = rebase_plan(new, old)
     if done.plan is None:
         assert texts(done)
-        done = rebase(new, old, drop_orphans=True)
+        done = rebase_plan(new, old, drop_orphans=True)
     assert done.plan is not None
     assert api.loads(api.dumps(done.plan)) == done.plan
     dropped = {edit.path for edit in done.dropped}
-    now = {path_of(key): setting for key, setting in settings_in(take_apart(done.plan).units).items()}
-    for key, setting in settings_in(take_apart(old).units).items():
+    now = {path_of(key): setting for key, setting in settings_by_key(decompose(done.plan).units).items()}
+    for key, setting in settings_by_key(decompose(old).units).items():
         if setting.edited and isinstance(setting.edit, str | int) and path_of(key) not in dropped:
             assert now[path_of(key)].value == setting.edit
     # Facts are the new plan's, and doing it again changes nothing.
     assert {o.id for o in done.plan.operators} == {o.id for o in new.operators}
-    assert rebase(done.plan, done.plan).plan == done.plan
-    again = rebase(new, done.plan)
+    assert rebase_plan(done.plan, done.plan).plan == done.plan
+    again = rebase_plan(new, done.plan)
     assert again.plan == done.plan
 
 

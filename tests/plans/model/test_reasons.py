@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import hintplan
-from hintplan.plans.compare.json_report import report_json
-from hintplan.plans.compare.report import report_text
+from hintplan.plans.compare.json_report import changes_json
+from hintplan.plans.compare.report import changes_text
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.format.digest import plan_digests
 from hintplan.plans.model.plan import Plan
@@ -18,7 +18,7 @@ from hintplan.plans.review.annotations import remarks_of_changes
 from hintplan.plans.review.diff_html import report_html
 from hintplan.plans.review.diff_markdown import report_markdown
 from hintplan.plans.review.locations import Location
-from hintplan.plans.show.explain import explain, explain_json
+from hintplan.plans.show.explain import explain_json, plan_tree
 from tests.plans.in_process import hintplan as command
 
 Refusal = Callable[..., str]
@@ -76,13 +76,13 @@ def test_a_value_changed_by_hand_is_shown_with_the_value_that_its_reason_was_giv
     text = hintplan.dumps(before).decode().replace('"ttl": "6 h"', f'"ttl": "{value}"')
     after = hintplan.loads(text.replace("paid within hours", reason))
     changes = hintplan.diff(before, after).changes
-    report = report_text(changes)
+    report = changes_text(changes)
     assert (label in report) if label else ("reason" not in report)
     if label:
         assert label in report_markdown(changes).replace("`", "")
         assert label in remarks_of_changes(changes, [Location()] * len(changes))[0].message
         assert label in report_html(changes, title="t")
-        assert report_json(changes)["changes"][0]["reason-given-for"] == ("6 h" if "given" in label else None)
+        assert changes_json(changes)["changes"][0]["reason-given-for"] == ("6 h" if "given" in label else None)
 
 
 def test_a_reason_needs_an_edit(plan: Plan) -> None:
@@ -111,7 +111,7 @@ def test_a_reason_has_one_to_a_thousand_characters(plan_text: str, refusal: Refu
 
 def test_explain_lists_reasons_below_the_tree_without_control_characters(plan_text: str) -> None:
     plan = hintplan.loads(with_reasons(plan_text, {TTL: "late\x1b[2K\npayments"}))
-    assert explain(plan).endswith("\n\nreasons\njoin_o_c.state.leftState.ttl  late\\x1b[2K payments")
+    assert plan_tree(plan).endswith("\n\nreasons\njoin_o_c.state.leftState.ttl  late\\x1b[2K payments")
     assert explain_json(plan)["reasons"] == {TTL: "late\x1b[2K\npayments"}
 
 
@@ -127,10 +127,10 @@ def test_set_keeps_the_reason_in_the_file_whatever_its_layout(plan_text: str, tm
 
 
 def test_the_source_of_a_plan_is_read_and_written_and_a_difference_without_effect(plan_text: str, plan: Plan) -> None:
-    from hintplan.plans.compare.diff import diff
+    from hintplan.plans.compare.diff import compare_plans
 
     other = hintplan.loads(json.dumps({**json.loads(plan_text), "source": "job.sql"}))
     assert other.source == "job.sql"
     assert json.loads(hintplan.dumps(other))["source"] == "job.sql"
-    (change,) = diff(plan, other)
+    (change,) = compare_plans(plan, other)
     assert (change.path, change.before, change.after, change.effect.level) == ("source", None, "job.sql", "none")

@@ -13,17 +13,17 @@ import pytest
 import hintplan
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.fingerprints import meaning
-from hintplan.plans.compare.diff import diff
-from hintplan.plans.compare.report import report_text
+from hintplan.plans.compare.diff import compare_plans
+from hintplan.plans.compare.report import changes_text
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.files.rewrite import rewrite
 from hintplan.plans.format.schema import schema_text
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Correlate
-from hintplan.plans.settings.setting import shown
+from hintplan.plans.settings.setting import value_text
 from hintplan.plans.settings.views import CallRetry, CallSettings
-from hintplan.plans.show.explain import explain, explain_json
+from hintplan.plans.show.explain import explain_json, plan_tree
 
 PLAN_FILE = Path(__file__).parents[1] / "located_orders.json"
 
@@ -235,16 +235,16 @@ def test_the_config_of_scalar_functions_leaves_table_functions_alone(plan: Plan)
 
 def test_diff_says_who_set_what(plan: Plan) -> None:
     new = edited(plan, ("correlate_locate.async.timeout", "5 min"), ("correlate_locate.retry.max-attempts", "1"))
-    changes = diff(plan, new)
+    changes = compare_plans(plan, new)
     assert [(c.path, c.before, c.after, c.note, c.keeps_state) for c in changes] == [
         ("correlate_locate.async.timeout", "1 min", "5 min", "edit over config 1 min", True),
         ("correlate_locate.retry.max-attempts", "3", "1", "edit over default 3", True),
     ]
-    assert "2 settings changed · no operator changed" in report_text(changes)
+    assert "2 settings changed · no operator changed" in changes_text(changes)
 
 
 def test_explain_shows_calls_their_settings_and_the_worst_delay(plan: Plan) -> None:
-    assert explain(plan).splitlines()[3:] == [
+    assert plan_tree(plan).splitlines()[3:] == [
         "sink_result                        print",
         "└─ correlate_words                 LATERAL TABLE(words(city))",
         "   └─ correlate_locate             LEFT JOIN LATERAL TABLE(locate(city, 2))",
@@ -253,16 +253,16 @@ def test_explain_shows_calls_their_settings_and_the_worst_delay(plan: Plan) -> N
         "times, over 30 s",
         "      └─ scan_orders               datagen · 2 of 2 columns",
     ]
-    late = explain(edited(plan, ("correlate_locate.retry", "9 x 10 s")))
+    late = plan_tree(edited(plan, ("correlate_locate.retry", "9 x 10 s")))
     assert "max-attempts 9 (edit · default 3)" in late
     assert "up to 9 more times, over 90 s, but fails the job after its timeout, 1 min" in late
-    off = explain(edited(plan, ("correlate_locate.retry", "off")))
+    off = plan_tree(edited(plan, ("correlate_locate.retry", "off")))
     assert "retry                     off (edit · default fixed_delay) · a call that fails fails the job" in off
 
 
 def test_explain_of_a_scalar_function_names_its_column(text: str) -> None:
     scalar = patched(text, ('"kind": "table"', '"kind": "scalar"'))
-    assert "word = words(city)" in explain(hintplan.loads(scalar, allow_fact_edits=True))
+    assert "word = words(city)" in plan_tree(hintplan.loads(scalar, allow_fact_edits=True))
 
 
 def test_explain_json_lists_every_setting(plan: Plan) -> None:
@@ -284,7 +284,7 @@ def test_explain_json_lists_every_setting(plan: Plan) -> None:
 
 def test_the_list_of_settings_is_what_can_be_set(plan: Plan) -> None:
     for setting in operator_settings(call(plan)):
-        edited(plan, (setting.path, shown(setting.value)))
+        edited(plan, (setting.path, value_text(setting.value)))
     assert list(operator_settings(call(plan, "correlate_words"))) == []
 
 

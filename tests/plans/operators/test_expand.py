@@ -10,12 +10,12 @@ import pytest
 import hintplan
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import check_columns, output_columns
-from hintplan.plans.compare.diff import diff
-from hintplan.plans.compare.report import report_text
+from hintplan.plans.compare.diff import compare_plans
+from hintplan.plans.compare.report import changes_text
 from hintplan.plans.errors import PlanError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Expand
-from hintplan.plans.show.explain import explain
+from hintplan.plans.show.explain import plan_tree
 
 PLAN_FILE = Path(__file__).parents[1] / "rolled_up_orders.json"
 
@@ -51,7 +51,7 @@ def test_keys_of_all_sets_stay_not_null_and_others_do_not(plan: Plan) -> None:
 
 
 def test_explain_lists_the_sets(plan: Plan) -> None:
-    (line,) = (line for line in explain(plan).splitlines() if "expand_orders" in line)
+    (line,) = (line for line in plan_tree(plan).splitlines() if "expand_orders" in line)
     assert line.split("expand_orders")[1].strip() == "GROUPING SETS (country, city), (country), ()"
 
 
@@ -61,7 +61,7 @@ def test_row_kinds_pass_through(plan: Plan) -> None:
 
 def test_an_added_set_is_a_changed_fact(plan: Plan) -> None:
     changed = with_expand(plan, sets=(("country", "city"), ("country",), ("city",), ()))
-    assert "expand_orders" in report_text(diff(plan, changed))
+    assert "expand_orders" in changes_text(compare_plans(plan, changed))
 
 
 @pytest.mark.parametrize(

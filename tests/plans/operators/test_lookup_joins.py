@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 import hintplan
-from hintplan.plans.analysis.validate import validate
-from hintplan.plans.compare.diff import diff
-from hintplan.plans.compare.report import report_text
+from hintplan.plans.analysis.validate import plan_problems
+from hintplan.plans.compare.diff import compare_plans
+from hintplan.plans.compare.report import changes_text
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.files.rewrite import rewrite
 from hintplan.plans.format.schema import schema_text
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import LookupJoin
 from hintplan.plans.settings.lookup import SETTINGS
-from hintplan.plans.settings.lookup_layers import layered_cache, resolve
+from hintplan.plans.settings.lookup_layers import layered_cache, resolve_lookup
 from hintplan.plans.settings.setting import SettingError, Value, parse_value
 from hintplan.plans.settings.views import RetrySettings
-from hintplan.plans.show.explain import explain, explain_json
+from hintplan.plans.show.explain import explain_json, plan_tree
 
 PLAN_FILE = Path(__file__).parents[1] / "enriched_orders.json"
 ROWS = "lookup.partial-cache.max-rows"
@@ -189,10 +189,10 @@ def test_a_wrong_value_in_config_or_options_is_refused_where_it_stands(
 )
 def test_a_broken_plan_is_explained_and_compared_and_takes_edits(text: str, edit: tuple[str, str]) -> None:
     broken = hintplan.loads(patched(text, edit), allow_fact_edits=True, check_meaning=False)
-    assert "LOOKUP JOIN" in explain(broken)
+    assert "LOOKUP JOIN" in plan_tree(broken)
     new, _ = set_value(broken, "config.lookup.max-retries", "7")
     assert new.config["lookup.max-retries"] == "7"
-    assert diff(broken, new)
+    assert compare_plans(broken, new)
 
 
 def test_a_full_cache_answers_at_once_and_knows_no_retry(text: str, refusal: Refusal) -> None:
@@ -228,7 +228,7 @@ def test_set_writes_one_setting_in_its_canonical_form(plan: Plan, path: str, val
     (setting,) = [s for s in explain_json(new)["operators"][1]["settings"] if s["setting"] == path]
     assert (str(setting["value"]), setting["set-by"]) == (shown, "edit")
     assert [change.path for change in changes] == [f"lookup_rates.{path}"]
-    assert validate(new) == ()
+    assert plan_problems(new) == ()
     assert lookup(hintplan.loads(rewrite(hintplan.dumps(plan), plan, new))) == lookup(new)
 
 
@@ -265,7 +265,7 @@ def test_retry_is_switched_off_and_on(plan: Plan) -> None:
     retry = lookup(on).settings["retry"]
     assert (retry.values["retry-predicate"], retry.values["retry-strategy"]) == ("lookup_miss", "fixed_delay")
     assert retry.origin == {"default": {"mode": "inline"}}
-    assert validate(on) == validate(off) == ()
+    assert plan_problems(on) == plan_problems(off) == ()
 
 
 def test_another_cache_brings_the_settings_that_go_with_it(plan: Plan) -> None:
@@ -282,14 +282,14 @@ def test_another_cache_brings_the_settings_that_go_with_it(plan: Plan) -> None:
         "lookup.max-retries": 3,
     }
     assert (lookup(full).async_.enabled, lookup(full).retry) == (False, None)
-    assert validate(full) == ()
+    assert plan_problems(full) == ()
 
 
 def test_rows_that_must_stay_in_order_do_not_wait_in_state(plan: Plan) -> None:
     deferred = edited(
         plan, ("lookup_rates.async.output-mode", "allow_unordered"), ("lookup_rates.retry.mode", "deferred")
     )
-    assert validate(deferred) == ()
+    assert plan_problems(deferred) == ()
     retry = lookup(edited(deferred, ("lookup_rates.async.output-mode", "ordered"))).retry
     assert retry is not None
     assert retry.mode == "inline"
@@ -309,7 +309,7 @@ def test_a_new_config_moves_what_follows_it_and_keeps_hints_and_edits(plan: Plan
     )
     assert (lookup(kept).async_.timeout, lookup(kept).async_.capacity) == ("7 s", 20)
     assert lookup(kept).settings["async"].origin["config"] == {"capacity": 9, "timeout": "1 min"}
-    assert validate(moved) == validate(kept) == ()
+    assert plan_problems(moved) == plan_problems(kept) == ()
 
 
 def test_a_new_table_option_moves_what_follows_it(plan: Plan) -> None:
@@ -317,13 +317,13 @@ def test_a_new_table_option_moves_what_follows_it(plan: Plan) -> None:
     assert lookup(moved).cache.values[ROWS] == lookup(moved).cache.origin["table"][ROWS] == 7
     kept = edited(plan, (f"lookup_rates.cache.{ROWS}", "50"), (f"tables.rates.options.{ROWS}", "7"))
     assert lookup(kept).cache.values[ROWS] == 50
-    assert validate(moved) == validate(kept) == ()
+    assert plan_problems(moved) == plan_problems(kept) == ()
 
 
 def test_a_source_that_cannot_wait_for_many_rows_looks_up_one_by_one(plan: Plan) -> None:
     moved = edited(plan, ("tables.rates.options.url", "jdbc:sqlite:rates.db"))
     assert lookup(moved).async_.enabled is False
-    assert validate(moved) == ()
+    assert plan_problems(moved) == ()
 
 
 def test_differences_say_who_set_it_and_what_becomes_of_the_cache(plan: Plan) -> None:
@@ -334,7 +334,7 @@ def test_differences_say_who_set_it_and_what_becomes_of_the_cache(plan: Plan) ->
         (f"lookup_rates.cache.{ROWS}", "5000"),
     )
     at_start = "state kept, applies at the next start"
-    assert [(c.path, c.before, c.after, c.note, c.effect.text) for c in diff(plan, new)] == [
+    assert [(c.path, c.before, c.after, c.note, c.effect.text) for c in compare_plans(plan, new)] == [
         ("lookup_rates.async.capacity", "20", "50", "edit over hint 20", at_start),
         ("lookup_rates.retry.max-attempts", "3", "5", "edit over hint 3", at_start),
         (
@@ -345,7 +345,7 @@ def test_differences_say_who_set_it_and_what_becomes_of_the_cache(plan: Plan) ->
             "applies at the next start, with an empty cache",
         ),
     ]
-    assert report_text(diff(plan, new)).endswith(
+    assert changes_text(compare_plans(plan, new)).endswith(
         "3 settings changed · no operator changed · running state stays readable"
     )
 
@@ -354,16 +354,16 @@ def test_waiting_rows_in_state_are_not_found_by_a_plan_that_has_none(plan: Plan)
     unordered = edited(plan, ("lookup_rates.async.output-mode", "allow_unordered"))
     deferred = edited(unordered, ("lookup_rates.retry.mode", "deferred"))
     off = edited(deferred, ("lookup_rates.retry", "off"))
-    (change,) = diff(unordered, deferred)
+    (change,) = compare_plans(unordered, deferred)
     assert (change.effect.level, change.keeps_state) == ("restart", True), "nothing waits yet"
     for after in (unordered, off):
-        (change,) = diff(deferred, after)
+        (change,) = compare_plans(deferred, after)
         assert (change.effect.text, change.keeps_state) == ("rows that wait are left behind", False)
 
 
 def test_explain_shows_settings_layers_and_the_longest_wait(plan: Plan) -> None:
     new = edited(plan, ("lookup_rates.async.capacity", "50"))
-    assert explain(new).split("\n")[3:8] == [
+    assert plan_tree(new).split("\n")[3:8] == [
         "sink_result                        print",
         "└─ lookup_rates                    "
         "LEFT LOOKUP JOIN rates (jdbc) ON rates.code = currency AND rates.base = 'EUR' AND rate > 0",
@@ -390,7 +390,7 @@ def test_the_longest_wait_is_attempts_times_delay_and_the_timeout_ends_it(
     plan: Plan, attempts: str, delay: str, timeout: str, said: str
 ) -> None:
     new = edited(plan, ("lookup_rates.retry", f"{attempts} x {delay}"), ("lookup_rates.async.timeout", timeout))
-    (line,) = [line for line in explain(new).split("\n") if "│  retry" in line]
+    (line,) = [line for line in plan_tree(new).split("\n") if "│  retry" in line]
     assert line.endswith(said)
 
 
@@ -399,7 +399,9 @@ def test_only_rows_that_hold_up_an_asynchronous_lookup_meet_its_timeout(plan: Pl
     sync = edited(long, ("lookup_rates.async.enabled", "false"))
     unordered = edited(long, ("lookup_rates.async.output-mode", "allow_unordered"))
     deferred = edited(unordered, ("lookup_rates.retry.mode", "deferred"))
-    waits = [line.split("waits ")[1] for p in (sync, deferred) for line in explain(p).split("\n") if "│  retry" in line]
+    waits = [
+        line.split("waits ")[1] for p in (sync, deferred) for line in plan_tree(p).split("\n") if "│  retry" in line
+    ]
     assert waits == ["up to 200 s", "up to 200 s in state, which no TTL cuts short"]
 
 
@@ -425,7 +427,7 @@ def test_the_chosen_cache_decides_which_options_count(
 
 def test_a_hint_that_the_source_cannot_follow_is_told_apart() -> None:
     hint: dict[str, Value] = {"enabled": True, "output-mode": "allow_unordered"}
-    found = resolve({"async": {"hint": hint}}, {"sync"}, insert_only=False)
+    found = resolve_lookup({"async": {"hint": hint}}, {"sync"}, insert_only=False)
     assert [(unmet.name, unmet.layer) for unmet in found.unmet] == [("enabled", "hint"), ("output-mode", "hint")]
     assert found.groups["async"].values["enabled"] is False
     assert found.groups["async"].values["output-mode"] == "ordered"

@@ -9,7 +9,7 @@ import pytest
 import hintplan
 from hintplan.plans.errors import PlanError
 from hintplan.plans.operators import Rank
-from hintplan.plans.show.explain import explain
+from hintplan.plans.show.explain import plan_tree
 
 SQL = """
 CREATE TABLE o (id BIGINT, k INT, s STRING) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
@@ -57,13 +57,13 @@ def test_a_batch_job_has_no_last_arrival(text: bytes) -> None:
 
 def test_explain_says_the_last_arrival() -> None:
     plan = hintplan.compile_sql(LAST)
-    (line,) = (line for line in explain(plan).splitlines() if "rank_o" in line)
+    (line,) = (line for line in plan_tree(plan).splitlines() if "rank_o" in line)
     assert line.split("rank_o")[1].strip() == "ROW 2 OF EACH s BY k ASC NULLS FIRST, ARRIVAL DESC"
     assert hintplan.loads(hintplan.dumps(plan).decode()) == plan
 
 
 def test_explain_says_the_column(text: bytes) -> None:
-    (line,) = (line for line in explain(hintplan.loads(text.decode())).splitlines() if "rank_o" in line)
+    (line,) = (line for line in plan_tree(hintplan.loads(text.decode())).splitlines() if "rank_o" in line)
     assert line.split("rank_o")[1].strip() == "FIRST k OF EACH s, k BY id ASC NULLS FIRST"
 
 

@@ -12,7 +12,7 @@ from hintplan.plans.analysis.columns import check_columns, output_columns
 from hintplan.plans.errors import PlanError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import JoinColumn, Unnest
-from hintplan.plans.show.explain import explain
+from hintplan.plans.show.explain import plan_tree
 
 SQL = """
 CREATE TABLE t (id BIGINT, s STRING, xs ARRAY<STRING>, m MAP<STRING, INT>, rs ARRAY<ROW<a INT, ordinality INT>>)
@@ -51,7 +51,7 @@ def test_columns_and_row_kinds_are_those_that_it_says(plan: Plan) -> None:
 
 
 def test_explain_names_the_column(plan: Plan) -> None:
-    (line,) = (line for line in explain(plan).splitlines() if "unnest_t" in line)
+    (line,) = (line for line in plan_tree(plan).splitlines() if "unnest_t" in line)
     assert line.split("unnest_t")[1].strip() == "LEFT JOIN UNNEST(xs)"
 
 

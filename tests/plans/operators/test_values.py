@@ -15,7 +15,7 @@ from hintplan.plans.compare.carryover import carried
 from hintplan.plans.compare.query_record import query_records
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import GivenColumn, Values
-from hintplan.plans.show.explain import explain
+from hintplan.plans.show.explain import plan_tree
 
 X = GivenColumn(name="x", type="BIGINT")
 
@@ -27,7 +27,7 @@ def compiled(query: str) -> Plan:
 
 
 def shown(plan: Plan) -> str:
-    (line,) = (line for line in explain(plan).splitlines() if "values_" in line)
+    (line,) = (line for line in plan_tree(plan).splitlines() if "values_" in line)
     return line.split("values_s")[1].strip()
 
 

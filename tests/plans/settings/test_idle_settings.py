@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from hintplan.planner.compile import compile_sql
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.connectors.table import can_lookup
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import PlanError
@@ -86,7 +86,7 @@ def test_a_setting_is_applied_and_shown_or_refused_with_the_reason(table: str, h
         (now,) = (o.settings[group].values[name] for o in edited.operators if o.id == lookup.id)
         assert str(now).lower() == value.lower(), path
         assert bool(changes) == (was is None or was.values.get(name) != now), path
-        assert changes == diff(plan, edited)
+        assert changes == compare_plans(plan, edited)
         if group == "async" and changes:
             assert "async" in modes or name == "output-mode", path  # which also says whether a row may wait in state
             assert "full" not in table, path

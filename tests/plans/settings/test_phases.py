@@ -10,14 +10,14 @@ import pytest
 
 import hintplan
 from hintplan.planner.compile import compile_script
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.edit.edit import remove_value, set_value
-from hintplan.plans.edit.why import why
+from hintplan.plans.edit.why import explain_setting
 from hintplan.plans.format.digest import operator_facts
-from hintplan.plans.merge.merge import merge
+from hintplan.plans.merge.merge import merge_plans
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Aggregate
-from hintplan.plans.show.explain import explain
+from hintplan.plans.show.explain import plan_tree
 
 KEY = "table.optimizer.agg-phase-strategy"
 TABLES = """
@@ -42,14 +42,14 @@ def total() -> Plan:
 def test_a_plan_says_nothing_of_phases_unless_somebody_spoke(total: Plan) -> None:
     assert phases_of(total) is None
     assert b"phases" not in hintplan.dumps(total)
-    assert "phases" not in explain(total)
+    assert "phases" not in plan_tree(total)
 
 
 def test_config_speaks_for_every_aggregate() -> None:
     plan = compile_script(TABLES + QUERY.format("SUM(v)"), {KEY: "two_phase"}).plan
     assert plan.config == {KEY: "TWO_PHASE"}
     assert phases_of(plan) == ("TWO_PHASE", {"config": {"agg-phase-strategy": "TWO_PHASE"}})
-    assert "phases                    TWO_PHASE (config)\n" in explain(plan)
+    assert "phases                    TWO_PHASE (config)\n" in plan_tree(plan)
 
 
 def test_an_edit_is_stronger_than_config_and_survives_it(total: Plan) -> None:
@@ -57,7 +57,7 @@ def test_an_edit_is_stronger_than_config_and_survives_it(total: Plan) -> None:
     assert phases_of(edited) == ("TWO_PHASE", {"default": {"agg-phase-strategy": "AUTO"}})
     edited, _ = set_value(edited, f"config.{KEY}", "ONE_PHASE")
     assert phases_of(edited) == ("TWO_PHASE", {"config": {"agg-phase-strategy": "ONE_PHASE"}})
-    assert "TWO_PHASE (edit · config ONE_PHASE)" in explain(edited)
+    assert "TWO_PHASE (edit · config ONE_PHASE)" in plan_tree(edited)
     edited, _ = remove_value(edited, f"config.{KEY}")
     assert phases_of(edited) == ("TWO_PHASE", {"default": {"agg-phase-strategy": "AUTO"}})
     assert hintplan.loads(hintplan.dumps(edited)) == edited
@@ -75,20 +75,20 @@ def test_phases_are_no_fact_and_applied_at_the_next_start(total: Plan) -> None:
     assert [(c.name, c.before, c.after, c.effect.level) for c in changes] == [
         ("aggregate_o.phases.agg-phase-strategy", "AUTO", "ONE_PHASE", "restart")
     ]
-    assert diff(total, edited) == changes
+    assert compare_plans(total, edited) == changes
 
 
 def test_why_names_the_layers_under_the_short_path(total: Plan) -> None:
-    assert why(total, "aggregate_o.agg-phase-strategy").set_by == "default"
+    assert explain_setting(total, "aggregate_o.agg-phase-strategy").set_by == "default"
     edited, _ = set_value(total, "aggregate_o.agg-phase-strategy", "ONE_PHASE")
-    found = why(edited, "aggregate_o.agg-phase-strategy")
+    found = explain_setting(edited, "aggregate_o.agg-phase-strategy")
     assert (found.path, found.set_by, found.undo) == ("aggregate_o.phases.agg-phase-strategy", "edit", "AUTO")
 
 
 def test_an_edit_is_merged_with_another(total: Plan) -> None:
     ours, _ = set_value(total, "aggregate_o.agg-phase-strategy", "TWO_PHASE")
     theirs, _ = set_value(total, "aggregate_o.state.groupAggregateState.ttl", "1 d")
-    merged = merge(total, ours, theirs)
+    merged = merge_plans(total, ours, theirs)
     assert phases_of(merged.plan) == phases_of(ours)
     assert merged.plan.operator("aggregate_o").state[0].ttl == "1 d"  # type: ignore[union-attr]
 
@@ -96,9 +96,9 @@ def test_an_edit_is_merged_with_another(total: Plan) -> None:
 def test_explain_says_which_aggregate_cannot_follow() -> None:
     config = {KEY: "TWO_PHASE"}
     plan = compile_script(TABLES + QUERY.format("COUNT(DISTINCT v)"), config).plan
-    assert "TWO_PHASE (config) · runs in one phase: COUNT DISTINCT keeps every value" in explain(plan)
+    assert "TWO_PHASE (config) · runs in one phase: COUNT DISTINCT keeps every value" in plan_tree(plan)
     nested = "INSERT INTO r SELECT c, MAX(n) FROM (SELECT c, id, COUNT(*) AS n FROM o GROUP BY c, id) GROUP BY c;"
-    lines = [line for line in explain(compile_script(TABLES + nested, config).plan).splitlines() if "phases" in line]
+    lines = [line for line in plan_tree(compile_script(TABLES + nested, config).plan).splitlines() if "phases" in line]
     assert [line.rpartition("TWO_PHASE")[2] for line in lines] == [
         " (config) · runs in one phase: MAX of a changing input keeps every value",
         " (config)",

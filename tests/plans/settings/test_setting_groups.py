@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hintplan.plans.format.printer import print_value
-from hintplan.plans.model.config import keys_of
+from hintplan.plans.model.config import group_keys
 from hintplan.plans.operators import KINDS
 from hintplan.plans.operators.join import Join
 from hintplan.plans.settings.effects import restarts
@@ -35,7 +35,7 @@ LIMITS = Group(
 
 
 def test_a_key_may_set_several_settings_of_a_group() -> None:
-    (key,) = keys_of(LIMITS, Join, "join")
+    (key,) = group_keys(LIMITS, Join, "join")
     assert (key.name, key.sets) == ("table.exec.test.limit", ("left", "right"))
     assert key.description == "How many rows are kept. For joins that do not say otherwise; 0 if absent."
     assert key.places == {("join", "limits", "left"), ("join", "limits", "right")}

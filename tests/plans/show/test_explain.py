@@ -8,12 +8,12 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union
 from hintplan.plans.settings.state import StateEntry, ttl_settings
-from hintplan.plans.show.explain import explain, explain_json
+from hintplan.plans.show.explain import explain_json, plan_tree
 
 
 def test_the_tree_shows_every_state_and_who_set_it(plan: Plan) -> None:
     assert (
-        explain(plan)
+        plan_tree(plan)
         == """\
 revenue_by_country · streaming · 6 operators, 2 with state
 config: table.exec.state.ttl 1 h
@@ -33,7 +33,7 @@ sink_result                        print
 def test_an_operator_with_two_consumers_is_printed_once(plan: Plan) -> None:
     audit = Sink(id="sink_audit", inputs=("join_o_c",), table="audit")
     tables = {**plan.tables, "audit": Table(columns=(), options={"connector": "blackhole"})}
-    both = explain(replace(plan, tables=tables, operators=(*plan.operators, audit)))
+    both = plan_tree(replace(plan, tables=tables, operators=(*plan.operators, audit)))
     tree = "sink_audit                         blackhole\n└─ ↑ join_o_c                      shown above"
     assert both.endswith(f"\n\n{tree}")
     assert both.count("leftState") == 1
@@ -51,11 +51,11 @@ def test_sinks_that_run_as_one_query_are_named_together(plan: Plan) -> None:
         "files": Table(columns=(), options={"connector": "filesystem"}),
     }
     several = replace(plan, tables=tables, operators=(*plan.operators, calc, *sinks))
-    assert explain(several).split("\n")[2] == "1 query: sink_result + sink_more + sink_files from aggregate_t"
+    assert plan_tree(several).split("\n")[2] == "1 query: sink_result + sink_more + sink_files from aggregate_t"
     assert explain_json(several)["queries"] == [["sink_result", "sink_more", "sink_files"]]
     scan = Scan(id="scan_apart", table="orders", columns=("o_id",))
     apart = Sink(id="sink_apart", inputs=("scan_apart",), table="files")
-    both = explain(replace(several, operators=(*several.operators, scan, apart))).split("\n")[2]
+    both = plan_tree(replace(several, operators=(*several.operators, scan, apart))).split("\n")[2]
     assert both == "2 queries: sink_result + sink_more + sink_files from aggregate_t · sink_apart"
 
 
@@ -65,7 +65,7 @@ def test_a_ttl_of_zero_says_that_it_never_expires(plan: Plan) -> None:
     never = replace(join.state[0], settings=ttl_settings())
     edited = replace(join.state[1], settings=ttl_settings(edit="5 d"))
     changed = replace(join, state=(never, edited))
-    text = explain(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
+    text = plan_tree(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
     assert "│  leftState   o             never    default\n" in text
     assert "│  rightState  c             5 d      edit · default never\n" in text
 
@@ -75,7 +75,7 @@ def test_a_long_name_is_still_apart_from_its_ttl(plan: Plan) -> None:
     assert isinstance(join, Join)
     name = "o" * 80
     changed = replace(join, state=(replace(join.state[0], input=name), join.state[1]))
-    text = explain(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
+    text = plan_tree(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
     assert f"│  leftState   {name} 3 d " in text
 
 
@@ -96,7 +96,7 @@ def test_every_kind_of_operator_has_its_words(plan: Plan) -> None:
         id="aggregate_all", inputs=("aggregate_u",), keys=(), aggregates=calls, state=(entry,), changelog=("+I",)
     )
     sink = Sink(id="sink_result", inputs=("aggregate_all",), table="result")
-    lines = explain(replace(plan, operators=(scan, other, calc, union, distinct, total, sink))).splitlines()
+    lines = plan_tree(replace(plan, operators=(scan, other, calc, union, distinct, total, sink))).splitlines()
     words = {line.split("─ ")[-1].split()[0]: " ".join(line.split("─ ")[-1].split()[1:]) for line in lines[3:]}
     assert words["aggregate_all"] == "one group: COUNT(*), SUM(DISTINCT o_id) FILTER (f)"
     assert words["aggregate_u"] == "DISTINCT o_id"
@@ -111,7 +111,7 @@ def test_joins_are_told_apart(plan: Plan) -> None:
     assert isinstance(join, Join)
 
     def line(changed: Join) -> str:
-        text = explain(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
+        text = plan_tree(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
         return next(line for line in text.splitlines() if "join_o_c" in line).split("  ")[-1].strip()
 
     assert line(replace(join, join_type="inner", keys=())) == "CROSS JOIN"
@@ -128,7 +128,7 @@ def test_a_deep_plan_goes_on_below_instead_of_off_the_screen(plan: Plan) -> None
         for i in range(2000)
     ]
     sink = Sink(id="sink_result", inputs=("calc_1999",), table="result")
-    text = explain(replace(plan, operators=(scan, *calcs, sink)))
+    text = plan_tree(replace(plan, operators=(scan, *calcs, sink)))
     assert max(map(len, text.splitlines())) <= 120
     assert text.count("(continues below)") > 100
     for calc in calcs:
@@ -139,7 +139,7 @@ def test_control_characters_from_the_plan_are_shown_not_sent(plan: Plan) -> None
     calc = plan.operator("calc_o")
     assert isinstance(calc, Calc)
     evil = replace(calc, filter="a\x1b[2K\n > '\u202e'")
-    text = explain(replace(plan, operators=tuple(evil if o.id == calc.id else o for o in plan.operators)))
+    text = plan_tree(replace(plan, operators=tuple(evil if o.id == calc.id else o for o in plan.operators)))
     assert "WHERE a\\x1b[2K > '\\u202e'" in text
     assert text.replace("\n", "").isprintable()
 
@@ -159,6 +159,6 @@ def test_a_plan_with_a_cycle_is_shown_all_the_same(plan: Plan) -> None:
     calc = plan.operator("calc_o")
     assert isinstance(calc, Calc)
     cyclic = replace(calc, inputs=("aggregate_t",))
-    text = explain(replace(plan, operators=tuple(cyclic if o.id == calc.id else o for o in plan.operators)))
+    text = plan_tree(replace(plan, operators=tuple(cyclic if o.id == calc.id else o for o in plan.operators)))
     for operator in plan.operators:
         assert operator.id in text

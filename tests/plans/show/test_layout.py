@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hintplan.plans.show.layout import Link, Placed, place
+from hintplan.plans.show.layout import BoxLayout, Link, place
 
 Sizes = list[tuple[float, float]]
 
@@ -17,7 +17,7 @@ def links(*pairs: tuple[int, int]) -> list[Link]:
     return [Link(source=a, target=b, out=10, into=10) for a, b in pairs]
 
 
-def overlaps(sizes: Sizes, placed: Placed) -> list[tuple[int, int]]:
+def overlaps(sizes: Sizes, placed: BoxLayout) -> list[tuple[int, int]]:
     boxes = [(x, y, x + w, y + h) for (x, y), (w, h) in zip(placed.boxes, sizes, strict=True)]
     return [
         (i, j)

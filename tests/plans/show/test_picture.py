@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import hintplan
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, Scan, SelectItem, Sink, Union
 from hintplan.plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, dot, mermaid
-from hintplan.plans.show.picture import Picture, around, folded, picture
+from hintplan.plans.show.picture import Picture, around, picture, without_pass_through
 
 HOSTILE = 'x"]; end --> y</script><b>`%%{init}%%` #quot; \\ \x1b[2J \u202egnp.\n|{}'
 
@@ -90,20 +90,20 @@ def test_a_plan_against_an_older_one_marks_what_was_added_removed_and_changed(pl
     edited, _ = set_value(plan, "join_o_c.state.rightState.ttl", "5 d")
     audit = Sink(id="sink_audit", inputs=("join_o_c",), table="audit")
     after = replace(edited, operators=(*edited.operators, audit))
-    shown = picture(after, before=plan, changes=diff(plan, after))
+    shown = picture(after, before=plan, changes=compare_plans(plan, after))
     marks = {box.id: box.mark for box in shown.boxes if box.mark}
     assert marks == {"join_o_c": "changed", "sink_audit": "added"}
     (right,) = [row for box in shown.boxes for row in box.rows if row.label == "rightState c"]
     assert (right.before, right.value) == ("20 d", "5 d")
     assert [(a.source, a.target) for a in shown.arrows if a.mark == "added"] == [("join_o_c", "sink_audit")]
 
-    back = picture(plan, before=after, changes=diff(after, plan))
+    back = picture(plan, before=after, changes=compare_plans(after, plan))
     assert {box.id: box.mark for box in back.boxes if box.mark} == {"join_o_c": "changed", "sink_audit": "removed"}
     assert [(a.source, a.target) for a in back.arrows if a.mark == "removed"] == [("join_o_c", "sink_audit")]
 
 
 def test_an_operator_put_between_two_others_moves_the_arrow() -> None:
-    shown = picture(chain(1), before=chain(0), changes=diff(chain(0), chain(1)))
+    shown = picture(chain(1), before=chain(0), changes=compare_plans(chain(0), chain(1)))
     assert {(a.source, a.target): a.mark for a in shown.arrows} == {
         ("scan_o", "calc_0"): "added",
         ("calc_0", "sink_r"): "added",
@@ -112,10 +112,12 @@ def test_an_operator_put_between_two_others_moves_the_arrow() -> None:
 
 
 def test_folding_keeps_what_has_settings_several_readers_or_marks(plan: Plan) -> None:
-    assert [box.id for box in folded(picture(plan)).boxes] == [o.id for o in plan.operators if o.id != "calc_o"]
-    (arrow,) = [a for a in folded(picture(plan)).arrows if a.via]
+    assert [box.id for box in without_pass_through(picture(plan)).boxes] == [
+        o.id for o in plan.operators if o.id != "calc_o"
+    ]
+    (arrow,) = [a for a in without_pass_through(picture(plan)).arrows if a.via]
     assert (arrow.source, arrow.via, arrow.target) == ("scan_orders", ("calc_o",), "join_o_c")
-    (only,) = folded(picture(chain(3))).arrows
+    (only,) = without_pass_through(picture(chain(3))).arrows
     assert only.via == ("calc_0", "calc_1", "calc_2")
 
 
@@ -123,7 +125,7 @@ def test_a_fold_into_a_right_input_stays_a_right_input(plan: Plan) -> None:
     join = plan.operator("join_o_c")
     turned = replace(join, inputs=("scan_customers", "calc_o"))
     operators = tuple(turned if o.id == join.id else o for o in plan.operators)
-    (arrow,) = [a for a in folded(picture(replace(plan, operators=operators))).arrows if a.via]
+    (arrow,) = [a for a in without_pass_through(picture(replace(plan, operators=operators))).arrows if a.via]
     assert (arrow.source, arrow.port) == ("scan_orders", 1)
 
 
@@ -183,7 +185,7 @@ def test_a_cycle_is_drawn_as_it_is() -> None:
     a = Union(id="union_a", inputs=("union_b", "union_b"))
     b = Union(id="union_b", inputs=("union_a",))
     shown = picture(Plan(name="cycle", operators=(a, b)))
-    assert isinstance(folded(shown), Picture)
+    assert isinstance(without_pass_through(shown), Picture)
     assert len(mermaid_statements(mermaid(shown))) == 5
 
 
@@ -201,7 +203,7 @@ def test_an_operator_that_only_has_another_id_is_not_removed_and_added(plan: Pla
         for o in plan.operators
     )
     after = replace(plan, operators=renamed)
-    shown = picture(after, before=plan, changes=diff(plan, after))
+    shown = picture(after, before=plan, changes=compare_plans(plan, after))
     assert [box.id for box in shown.boxes] == [operator.id for operator in after.operators]
     assert {box.id: box.mark for box in shown.boxes if box.mark} == {"join_x_y": "changed"} | {
         box.id: "changed" for box in shown.boxes if "join_x_y" in plan_inputs(after, box.id)
@@ -218,7 +220,7 @@ def test_an_operator_that_reads_from_another_that_was_there_has_moved() -> None:
     swapped = {"calc_0": ("calc_1",), "calc_1": ("scan_o",), "sink_r": ("calc_0",)}
     operators = [replace(o, inputs=swapped[o.id]) if o.id in swapped else o for o in before.operators]
     after = replace(before, operators=(operators[0], operators[2], operators[1], operators[3]))
-    marks = {box.id: box.mark for box in picture(after, before=before, changes=diff(before, after)).boxes}
+    marks = {box.id: box.mark for box in picture(after, before=before, changes=compare_plans(before, after)).boxes}
     assert marks == {"scan_o": "", "calc_1": "moved", "calc_0": "moved", "sink_r": "moved"}
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 import hintplan
 from hintplan.plans.commands.show import show_command
 from hintplan.plans.errors import HintplanError
-from hintplan.plans.show.explain import explain
+from hintplan.plans.show.explain import plan_tree
 
 SQL = """\
 SET 'table.exec.state.ttl' = '1 h';
@@ -36,7 +36,7 @@ def plan_file(plan_text: str, tmp_path: Path) -> Path:
 
 
 def test_without_a_file_and_a_format_a_tree_is_shown(plan_file: Path, plan: hintplan.Plan) -> None:
-    assert run(plan_file).output == explain(plan) + "\n"
+    assert run(plan_file).output == plan_tree(plan) + "\n"
 
 
 @pytest.mark.parametrize(

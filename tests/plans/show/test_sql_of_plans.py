@@ -9,12 +9,12 @@ import pytest
 from hintplan import compile_sql
 from hintplan.plans.analysis.streaming_queries import queries
 from hintplan.plans.compare.carryover import carried
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.compare.query_record import query_records
-from hintplan.plans.compare.report import report_text
+from hintplan.plans.compare.report import changes_text
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Rank
-from hintplan.plans.show.explain import explain, explain_json
+from hintplan.plans.show.explain import explain_json, plan_tree
 from hintplan.plans.show.page import plan_page
 from hintplan.plans.show.picture import picture
 
@@ -42,7 +42,7 @@ def job() -> Plan:
 
 
 def test_a_tree_says_what_the_author_wrote(job: Plan) -> None:
-    tree = explain(job)
+    tree = plan_tree(job)
     assert "expr0 = FLOOR(ts TO HOUR) · expr1 = JSON_VALUE(raw, '$.a')" in tree
     assert "JOIN ON o.id = l.order_id AND (l.qty > 3 OR o.total > 5)" in tree
 
@@ -68,7 +68,7 @@ def test_pictures_pages_and_json_say_the_same(job: Plan) -> None:
 )
 def test_another_expression_of_a_column_is_told_as_such(before: str, after: str, told: str) -> None:
     assert before in FLAT
-    text = report_text(diff(compile_sql(FLAT), compile_sql(FLAT.replace(before, after))))
+    text = changes_text(compare_plans(compile_sql(FLAT), compile_sql(FLAT.replace(before, after))))
     (line,) = (line for line in text.splitlines() if "calc_orders." in line)
     assert told in line
     assert "added" not in line
@@ -76,7 +76,7 @@ def test_another_expression_of_a_column_is_told_as_such(before: str, after: str,
 
 
 def test_the_condition_of_a_join_is_compared_by_the_names_of_its_sides(job: Plan) -> None:
-    text = report_text(diff(job, compile_sql(JOB.replace("qty > 3", "qty > 4"))))
+    text = changes_text(compare_plans(job, compile_sql(JOB.replace("qty > 3", "qty > 4"))))
     assert "l.qty > 3 OR o.total > 5 → l.qty > 4 OR o.total > 5" in text
 
 
@@ -84,7 +84,9 @@ def test_another_type_of_a_column_is_told_with_it() -> None:
     typed = FLAT.replace("total DECIMAL(10, 2))", "total DECIMAL(10, 1))").replace(
         "'n/a') AS segment, total", "'n/a'), 1"
     )
-    text = report_text(diff(compile_sql(FLAT.replace("'n/a') AS segment, total", "'n/a'), 1")), compile_sql(typed)))
+    text = changes_text(
+        compare_plans(compile_sql(FLAT.replace("'n/a') AS segment, total", "'n/a'), 1")), compile_sql(typed))
+    )
     assert "total: DECIMAL(10, 2) TRY_CAST(1 AS DECIMAL(10, 2)) → DECIMAL(10, 1) TRY_CAST(1 AS DECIMAL(10, 1))" in text
 
 
@@ -96,7 +98,7 @@ def test_a_state_is_called_after_the_view_that_it_is_in_and_is_kept(job: Plan) -
     records = [query_records(plan, queries(plan)) for plan in (before, job)]
     verdicts = carried(*records, renumber=True)
     assert {state.outcome for verdict in verdicts for state in verdict.states} == {"carries over"}
-    assert all(change.keeps_state for change in diff(before, job))
+    assert all(change.keeps_state for change in compare_plans(before, job))
 
 
 def test_views_of_the_same_query_share_their_state() -> None:
@@ -115,23 +117,23 @@ def test_a_ttl_without_end_is_never(job: Plan) -> None:
     hinted = compile_sql(
         JOB.replace("INSERT INTO hours SELECT", "INSERT INTO hours SELECT /*+ STATE_TTL('o' = '1 d') */")
     )
-    assert "default never" in explain(hinted)
-    assert "0 ms" not in explain(hinted)
-    (line,) = (line for line in report_text(diff(job, hinted)).splitlines() if ".ttl" in line)
+    assert "default never" in plan_tree(hinted)
+    assert "0 ms" not in plan_tree(hinted)
+    (line,) = (line for line in changes_text(compare_plans(job, hinted)).splitlines() if ".ttl" in line)
     assert "never → 1 d" in line
     assert "0 ms" not in line
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 132, 200])
 def test_a_tree_fits_the_terminal(job: Plan, width: int) -> None:
-    lines = explain(job, width=width).splitlines()
+    lines = plan_tree(job, width=width).splitlines()
     assert max(map(len, lines)) <= width
-    assert len(lines) == len(explain(job).splitlines())
-    assert any(line.endswith("…") for line in lines) == (max(map(len, explain(job).splitlines())) > width)
+    assert len(lines) == len(plan_tree(job).splitlines())
+    assert any(line.endswith("…") for line in lines) == (max(map(len, plan_tree(job).splitlines())) > width)
 
 
 def test_a_long_description_is_whole_if_asked_for() -> None:
     long = FLAT.replace("total > 3", " AND ".join(f"total > {n}" for n in range(60)))
     plan = compile_sql(long)
-    assert "total > 59" not in explain(plan)
-    assert "total > 59" in explain(plan, whole=True)
+    assert "total > 59" not in plan_tree(plan)
+    assert "total > 59" in plan_tree(plan, whole=True)

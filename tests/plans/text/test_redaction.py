@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hintplan.plans.errors import Diagnostic
-from hintplan.plans.text.findings import rendered
-from hintplan.plans.text.redaction import redacted, variables_in, without_json_literals, without_literals
+from hintplan.plans.text.findings import diagnostic_text
+from hintplan.plans.text.redaction import redact, variables_in, without_json_literals, without_literals
 
 SECRET = "pä ss/w+rd&'\"=\\x%41"
 FORMS: dict[str, Callable[[str], str]] = {
@@ -38,7 +38,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("form", FORMS)
 def test_a_value_is_found_in_every_form(form: str) -> None:
     written = FORMS[form](SECRET)
-    said = redacted(f"cannot reach db as <{written}> at all", {"PW": SECRET, "OTHER": "elsewhere"})
+    said = redact(f"cannot reach db as <{written}> at all", {"PW": SECRET, "OTHER": "elsewhere"})
     assert "${env:PW}" in said
     assert said.startswith("cannot reach db as <")
     assert said.endswith("> at all")
@@ -49,24 +49,24 @@ def test_a_value_is_found_in_every_form(form: str) -> None:
 
 @given(st.text(st.characters(codec="utf-8"), min_size=4, max_size=30), st.text(max_size=20), st.text(max_size=20))
 def test_no_value_survives(value: str, before: str, after: str) -> None:
-    said = redacted(before + value + after, {"PW": value})
+    said = redact(before + value + after, {"PW": value})
     if value.strip():
         assert value not in said.replace("${env:PW}", "\0")
 
 
 @pytest.mark.parametrize("value", ["e", "ab", "x1!"])
 def test_a_short_value_takes_the_whole_text_along(value: str) -> None:
-    said = redacted(f"the server refuses {value} there", {"PW": value})
+    said = redact(f"the server refuses {value} there", {"PW": value})
     assert said == "(withheld, since it may hold the value of ${env:PW})"
-    assert redacted("###", {"PW": value}) == "###"
+    assert redact("###", {"PW": value}) == "###"
 
 
 def test_a_port_is_no_secret_and_blanks_are_none() -> None:
-    assert redacted("port 80 of db", {"PORT": "80", "NOTHING": "", "BLANK": "  "}) == "port 80 of db"
+    assert redact("port 80 of db", {"PORT": "80", "NOTHING": "", "BLANK": "  "}) == "port 80 of db"
 
 
 def test_the_longest_value_is_taken_first() -> None:
-    assert redacted("abcdef abcd", {"A": "abcd", "B": "abcdef"}) == "${env:B} ${env:A}"
+    assert redact("abcdef abcd", {"A": "abcd", "B": "abcdef"}) == "${env:B} ${env:A}"
 
 
 def test_variables_are_those_of_options() -> None:
@@ -91,7 +91,7 @@ def test_a_literal_secret_of_a_script_is_not_shown_with_an_error(sql: str) -> No
     assert [len(line) for line in shown.split("\n")] == [len(line) for line in script.split("\n")]
     for line in range(1, script.count("\n") + 2):
         found = Diagnostic(message="wrong", file="job.sql", line=line, column=1)
-        assert "hunter2" not in rendered(found, script, "error")
+        assert "hunter2" not in diagnostic_text(found, script, "error")
 
 
 @pytest.mark.parametrize("sql", ["'password' = '${env:PW}'", "'key-pattern' = 'user:{id}'", "'url' = 'http://h/x'"])
@@ -101,7 +101,7 @@ def test_what_is_no_secret_stays(sql: str) -> None:
 
 def test_letters_of_a_value_are_not_replaced_one_by_one() -> None:
     text = string.ascii_lowercase
-    assert redacted(text, {"PW": "hunter2"}) == text
+    assert redact(text, {"PW": "hunter2"}) == text
 
 
 @pytest.mark.parametrize(

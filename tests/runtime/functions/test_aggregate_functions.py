@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hintplan import compile_sql
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.streaming_queries import queries
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.compare.carryover import carried, continued
-from hintplan.plans.compare.diff import diff
+from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.compare.query_record import query_records
 from hintplan.plans.errors import RunError, SqlError
 from hintplan.plans.model.plan import Plan
@@ -214,9 +214,9 @@ def test_rows_that_change_need_retract() -> None:
 
 def test_a_plan_says_so_too() -> None:
     plan = plan_of("SELECT k, weighted(v, w) FROM c GROUP BY k", "k STRING, x DOUBLE")
-    assert validate(plan) == ()
+    assert plan_problems(plan) == ()
     forgetful = replace(plan.functions["weighted"], methods=("merge",))
-    (found,) = validate(replace(plan, functions={"weighted": forgetful}))
+    (found,) = plan_problems(replace(plan, functions={"weighted": forgetful}))
     assert found.path == "operators.aggregate_c"
     assert found.message == "'aggregate_c' takes +I, but gets -U, +U, -D from the scan 'scan_c'"
 
@@ -269,7 +269,7 @@ def test_another_class_or_accumulator_is_another_state() -> None:
     assert outcomes(plan, plan) == outcomes(plan, changed(methods=("retract",))) == ["carries over"]
     assert outcomes(plan, changed(class_name="shop.Other")) != ["carries over"]
     assert outcomes(plan, changed(accumulator="ROW<total DOUBLE, weight BIGINT>")) != ["carries over"]
-    (change,) = diff(plan, changed(class_name="shop.Other"))
+    (change,) = compare_plans(plan, changed(class_name="shop.Other"))
     assert (change.path, change.effect.level) == ("functions.weighted.class", "drop")
 
 

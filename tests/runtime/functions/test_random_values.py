@@ -18,7 +18,7 @@ import pytest
 from hintplan import compile_sql
 from hintplan.planner.compile import compile_script
 from hintplan.planner.user_functions import read_declaration
-from hintplan.plans.analysis.validate import validate
+from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.declarations.built_in import DRAWN, FUNCTIONS_BUILT_IN
 from hintplan.plans.declarations.classes import FUNCTIONS, LOOKUPS, is_allowed
 from hintplan.plans.declarations.tables import Function
@@ -173,9 +173,9 @@ def test_a_seed_of_the_row_may_stand_over_rows_that_change() -> None:
 def test_a_hand_edit_cannot_put_a_random_value_above_rows_that_change() -> None:
     query = "b SELECT CAST(k AS STRING), n, RAND(k) FROM (SELECT i AS k, COUNT(*) AS n FROM t GROUP BY i)"
     plan = compile_sql(f"{TABLES.format(directory='x')}INSERT INTO {query};")
-    assert validate(plan) == ()
+    assert plan_problems(plan) == ()
     edited = replace(plan, functions={"RAND_OF_SEED": FUNCTIONS_BUILT_IN["RAND_SEEDED"]})
-    (problem,) = validate(edited)
+    (problem,) = plan_problems(edited)
     assert "is called for rows that can change" in problem.message
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from hintplan.plans.text.amounts import human_bytes, human_duration
+from hintplan.plans.text.counts import human_bytes, human_duration
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS, LookupCounters
 from hintplan.runtime.progress import BatchProgress, JobProgress, OperatorProgress, batch_progress
 from hintplan.runtime.run.report import JsonReport, LineReport, TableReport

@@ -13,7 +13,15 @@ from urllib.error import HTTPError
 import pytest
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.supervision.health import RESTARTING, RUNNING, SILENT_SECONDS, WAITING, Health, address, served
+from hintplan.runtime.supervision.health import (
+    RESTART_SETTINGS,
+    RUNNING,
+    SILENT_SECONDS,
+    WAITING,
+    Health,
+    address,
+    served,
+)
 
 
 @dataclass
@@ -74,7 +82,7 @@ def test_a_run_is_alive_before_it_is_ready(health: Health, url: str, clock: Cloc
             "error": None,
         },
     )
-    health.enter(RESTARTING)
+    health.enter(RESTART_SETTINGS)
     assert asked(f"{url}/readyz")[0] == 503
     assert asked(f"{url}/healthz")[0] == 200
 
@@ -91,7 +99,7 @@ def test_a_stuck_batch_is_not_well_until_it_ends_or_goes_on(health: Health, url:
     health.running("sink_r", 1)
     assert asked(f"{url}/healthz")[0] == 200
     health.stuck("sink_r", 90_000, None)
-    health.enter(RESTARTING)
+    health.enter(RESTART_SETTINGS)
     assert asked(f"{url}/healthz")[0] == 200
 
 

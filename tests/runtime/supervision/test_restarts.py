@@ -13,7 +13,7 @@ from hintplan import compile_sql
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import SqlError
 from hintplan.plans.model.config import KEYS
-from hintplan.plans.settings.restarting import RESTARTING, TYPE
+from hintplan.plans.settings.restart_strategy import RESTART_SETTINGS, TYPE
 from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy, configured
 
 KEYS_OF_FLINK = json.loads((Path(__file__).parents[2] / "flink" / "keys.json").read_text(encoding="utf-8"))
@@ -118,10 +118,10 @@ def test_a_value_that_is_none_is_refused_where_it_stands(key: str, value: str) -
 
 def test_keys_and_defaults_are_those_of_flink() -> None:
     flink = {key: facts["default"] for key, facts in KEYS_OF_FLINK.items() if key.startswith("restart-strategy.")}
-    assert {setting.name for setting in RESTARTING} == set(flink)
-    assert all(setting.name in KEYS for setting in RESTARTING)
+    assert {setting.name for setting in RESTART_SETTINGS} == set(flink)
+    assert all(setting.name in KEYS for setting in RESTART_SETTINGS)
     iso = {"PT1S": "1 s", "PT1M": "1 min", "PT1H": "1 h"}
-    for setting in RESTARTING:
+    for setting in RESTART_SETTINGS:
         default = iso.get(str(flink[setting.name]), flink[setting.name])
         assert (None if setting.default is None else str(setting.default)) == default
         if setting.kind == "duration":

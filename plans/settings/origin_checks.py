@@ -1,6 +1,6 @@
 """Checks that the origins of an operator's settings agree with the plan's current config and tables.
 
->>> list(origins_apart("lookup_rates", {}, {}, "table 'rates'"))
+>>> list(check_origins("lookup_rates", {}, {}, "table 'rates'"))
 []
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.settings.layers import SETTING_LAYERS, Settings
-from hintplan.plans.settings.setting import Value, shown
+from hintplan.plans.settings.setting import Value, value_text
 
 
-def origins_apart(
+def check_origins(
     operator: str, groups: Mapping[str, Settings], expected: Mapping[str, Settings], table: str
 ) -> Iterator[Diagnostic]:
     """Yield the origins that differ from ``expected``, at most one problem per group.
@@ -30,23 +30,23 @@ def origins_apart(
                 name = next(name for name in names if recorded.get(name) != current.get(name))
                 where = {"config": "config", "table": table}.get(layer, "the layer")
                 yield Diagnostic(
-                    message=apart_text(recorded, current, name, where),
+                    message=origin_mismatch_text(recorded, current, name, where),
                     path=f"operators.{operator}.{group}.origin",
                     hint=_in_step(operator, group, layer, name, current, expected[group], table),
                 )
                 break
 
 
-def apart_text(says: Mapping[str, Value], must: Mapping[str, Value], name: str, where: str) -> str:
+def origin_mismatch_text(says: Mapping[str, Value], must: Mapping[str, Value], name: str, where: str) -> str:
     """Return the message that an origin ``says`` another value of the setting than the layer ``where`` sets now."""
-    was = f"'{name}' is {shown(says[name])}" if name in says else f"nothing was said of '{name}'"
-    is_now = f"says {shown(must[name])}" if name in must else f"says nothing of '{name}'"
+    was = f"'{name}' is {value_text(says[name])}" if name in says else f"nothing was said of '{name}'"
+    is_now = f"says {value_text(must[name])}" if name in must else f"says nothing of '{name}'"
     return f"the origin says that {was}, but {where} {is_now}"
 
 
-def in_step_text(path: str, value: Value) -> str:
+def update_origins_hint(path: str, value: Value) -> str:
     """Return the command that makes origins agree with the plan's config or tables."""
-    return f"hintplan set plan.json {path}='{shown(value)}' brings all origins in step"
+    return f"hintplan set plan.json {path}='{value_text(value)}' brings all origins in step"
 
 
 def _in_step(
@@ -56,6 +56,6 @@ def _in_step(
     named = table.removeprefix("table '").removesuffix("'")
     path = {"config": f"config.{settings.specs[name].config}", "table": f"tables.{named}.options.{name}"}
     if layer in path and name in must:
-        return in_step_text(path[layer], must[name])
+        return update_origins_hint(path[layer], must[name])
     instead = f"hintplan set plan.json {operator}.{group}.{name}=..."
     return f"leave origins as they were compiled; to change what runs: {instead}"

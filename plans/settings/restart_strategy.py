@@ -3,7 +3,7 @@
 Without a strategy, a run is not restarted. Omitted keys of a strategy have Flink's defaults. A plan holds the keys in
 its config; the options of ``hintplan run`` override them.
 
->>> strategy_type("FixedDelay"), multiplier("2")
+>>> strategy_type("FixedDelay"), backoff_multiplier("2")
 ('fixed-delay', '2.0')
 """
 
@@ -37,7 +37,7 @@ def strategy_type(text: str) -> str:
     raise ValueError(f"expected {', '.join(list(_SPELLINGS)[:-1])} or {EXPONENTIAL}, found '{text}'")
 
 
-def multiplier(text: str) -> str:
+def backoff_multiplier(text: str) -> str:
     """Return the factor by which a pause grows; raise ValueError unless it is a number of at least 1."""
     return _number(text, lambda number: number >= 1, "a number of at least 1")
 
@@ -73,7 +73,7 @@ def _any_time(text: str) -> str:
     return format_duration(parse_duration(text))
 
 
-RESTARTING: tuple[Setting, ...] = (
+RESTART_SETTINGS: tuple[Setting, ...] = (
     Setting(
         name=TYPE,
         config=TYPE,
@@ -91,7 +91,9 @@ RESTARTING: tuple[Setting, ...] = (
     _setting(RATE, "delay", "duration", "1 s", "the pause before each start.", check=_any_time),
     _setting(EXPONENTIAL, "initial-backoff", "duration", "1 s", "the first pause.", check=_some_time),
     _setting(EXPONENTIAL, "max-backoff", "duration", "1 min", "the longest pause.", check=_some_time),
-    _setting(EXPONENTIAL, "backoff-multiplier", "text", "1.5", "how much longer each pause is.", check=multiplier),
+    _setting(
+        EXPONENTIAL, "backoff-multiplier", "text", "1.5", "how much longer each pause is.", check=backoff_multiplier
+    ),
     _setting(EXPONENTIAL, "jitter-factor", "text", "0.1", "up to which part of it a pause differs.", check=_fraction),
     _setting(
         EXPONENTIAL,
@@ -105,9 +107,9 @@ RESTARTING: tuple[Setting, ...] = (
 )
 
 
-def restarting(config: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+def restart_strategy(config: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
     """Return the strategy in a plan's ``config``, and its values by the last part of their keys, including defaults."""
     strategy = config.get(TYPE, "none")
     start = f"restart-strategy.{strategy}."
-    own = (setting for setting in RESTARTING if setting.name.startswith(start))
+    own = (setting for setting in RESTART_SETTINGS if setting.name.startswith(start))
     return strategy, {key.name.removeprefix(start): config.get(key.name, str(key.default)) for key in own}
