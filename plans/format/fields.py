@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from inspect import get_annotations
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from hintplan.plans.declarations.fields import Ref
 from hintplan.plans.frozen import frozen
@@ -50,7 +51,9 @@ def field_json(value: object) -> object:
 @cache
 def forms_of(cls: object) -> tuple[FieldForm, ...]:
     """Return the fields of a dataclass in order, including fields that are written together."""
-    hints = get_type_hints(cls, include_extras=True)
+    # The class variables of abstract base classes are not evaluated, which takes longer than all fields.
+    owners = [base for base in cast(type, cls).__mro__ if is_dataclass(base)]
+    hints = {name: kind for base in reversed(owners) for name, kind in get_annotations(base, eval_str=True).items()}
     forms = []
     for field in fields(cast(Any, cls)):
         kind = hints[field.name]
