@@ -22,12 +22,12 @@ from hintplan.runtime.progress import (
     total_lookups,
 )
 from hintplan.runtime.run.execution import Execution
-from hintplan.runtime.run.report import Report, open_report
+from hintplan.runtime.run.report import RunReport, open_report
 from hintplan.runtime.run.watch import Watch
 from hintplan.runtime.running import Restart, RunningBatch
-from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.explanation import failure_of_spark
 from hintplan.runtime.spark.failure import is_transient
-from hintplan.runtime.supervision.clock import Clock
+from hintplan.runtime.supervision.clock import WallClock
 from hintplan.runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
 from hintplan.runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
 from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy
@@ -127,7 +127,7 @@ def run_plan(
 def _run(
     start: Start,
     supervision: Supervision,
-    report: Report,
+    report: RunReport,
     totals: Totals,
 ) -> str:
     """Run the plan, and restart it after each failure that may pass; return ``finished`` or ``stopped``."""
@@ -142,7 +142,7 @@ def _run(
             pause = restarts.delay(time.monotonic()) if may_heal else None
             if pause is None:
                 raise
-            reported = error if isinstance(error, HintplanError) else failed("Spark failed", error)
+            reported = error if isinstance(error, HintplanError) else failure_of_spark("Spark failed", error)
         health.restarts += 1
         health.enter(RESTARTING)
         report.restart(
@@ -159,7 +159,7 @@ def _run(
 def _run_once(
     start: Start,
     supervision: Supervision,
-    report: Report,
+    report: RunReport,
     totals: Totals,
 ) -> str:
     stop, health = supervision.stop, supervision.health
@@ -182,7 +182,7 @@ def _run_once(
     health.lease = lambda: None if stream is None else stream.lease()
     health.enter(RUNNING)
     watch = None if stream is None else Watch(stream, report.pace)
-    clock = None if stream is None or supervision.once else Clock()
+    clock = None if stream is None or supervision.once else WallClock()
 
     def tell() -> None:
         for ended in execution.new_batches():

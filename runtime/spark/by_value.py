@@ -23,7 +23,7 @@ from pyspark import cloudpickle
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
-class Carried:
+class ShippedFunction:
     """A wrapper for ``what`` that is pickled together with ``zips`` of the modules that it needs.
 
     Unpickling puts the zips on the path, and then returns ``what`` itself. The name of a zip consists of its module or

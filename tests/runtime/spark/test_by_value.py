@@ -10,8 +10,8 @@ import pyspark
 from pyspark import cloudpickle
 
 from hintplan.runtime.connectors.print_sink import PrintBatch
-from hintplan.runtime.spark.by_value import Carried
-from hintplan.runtime.spark.shipping import archive
+from hintplan.runtime.spark.by_value import ShippedFunction
+from hintplan.runtime.spark.shipping import code_archive
 from hintplan.runtime.spark.waking import WakingReader
 
 BARE = """
@@ -56,7 +56,7 @@ found(Batch(), 0)
 again(Batch(), 1)
 print(type(found) is type(again), sum("hintplan-" in path for path in sys.path if "nowhere" not in path))
 """
-    writer = Carried(PrintBatch(identifier="out"), [archive(tmp_path)])
+    writer = ShippedFunction(PrintBatch(identifier="out"), [code_archive(tmp_path)])
     assert bare(tmp_path, writer, program) == ["out> +I[1, x]", "out> +I[1, x]", "True 1"]
 
 
