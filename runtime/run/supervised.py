@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.amounts import human_duration
 from hintplan.plans.text.notice import notice
 from hintplan.plans.text.terminal import say
+from hintplan.runtime.batch.execution import BatchExecution
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
 from hintplan.runtime.progress import (
     BatchProgress,
@@ -33,9 +33,6 @@ from hintplan.runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
 from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy
 from hintplan.runtime.supervision.stop import Stop, Stopped
 
-if TYPE_CHECKING:
-    from hintplan.runtime.batch.execution import BatchExecution
-
 _POLL_SECONDS = 0.2
 
 _CLOCK = (
@@ -44,7 +41,7 @@ _CLOCK = (
 )
 
 
-Start = Callable[[Waiting], "Execution | BatchExecution"]
+Start = Callable[[Waiting], Execution | BatchExecution]
 """Starts a run; it waits for the lease of another run as configured."""
 
 
@@ -178,7 +175,7 @@ def _run_once(
         for note in execution.notes:
             say(note)
     totals.started = True
-    stream = execution if isinstance(execution, Execution) else None
+    stream = None if isinstance(execution, BatchExecution) else execution
     health.lease = lambda: None if stream is None else stream.lease()
     health.enter(RUNNING)
     watch = None if stream is None else Watch(stream, report.pace)

@@ -6,7 +6,7 @@ session files in the wrong directory. For these processes, an instance of a clas
 with the code of the class. Code in this module therefore uses nothing else of hintplan, and imports what it needs
 inside functions.
 
-    frame.writeStream.foreachBatch(Carried(write, [archive]))
+    frame.writeStream.foreachBatch(ShippedFunction(write, [archive]))
 """
 
 from __future__ import annotations

@@ -77,11 +77,11 @@ def test_a_process_that_has_other_code_of_that_name_gets_what_is_carried(tmp_pat
 PICKLING = """
 import sys, pathlib
 from pyspark import cloudpickle
-from hintplan.runtime.spark.by_value import Carried
+from hintplan.runtime.spark.by_value import ShippedFunction
 from hintplan.runtime.spark.shipping import own_code
 sys.path.insert(1, sys.argv[1])
 import shop
-sys.stdout.buffer.write(cloudpickle.dumps(Carried(shop.version, own_code(["shop"], pathlib.Path(sys.argv[1])))))
+sys.stdout.buffer.write(cloudpickle.dumps(ShippedFunction(shop.version, own_code(["shop"], pathlib.Path(sys.argv[1])))))
 """
 
 
