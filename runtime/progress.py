@@ -18,7 +18,7 @@ from hintplan.runtime.engine.rows import UNCOUNTED
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 from hintplan.runtime.sources import SourceProgress, source_progress
-from hintplan.runtime.spark.once import is_one_row
+from hintplan.runtime.spark.once import is_one_row_source
 from hintplan.runtime.storage.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def batch_progress(
     }
     lookups: dict[str, LookupProgress] = {}
     functions: dict[str, FunctionProgress] = {}
-    of_values = [source for source in progress.sources if is_one_row(source.description, source.endOffset)]
+    of_values = [source for source in progress.sources if is_one_row_source(source.description, source.endOffset)]
     rows_in, rows_out = progress.numInputRows - sum(source.numInputRows for source in of_values), 0
     uncounted: Counter[str] = Counter()
     for name, observed in progress.observedMetrics.items():

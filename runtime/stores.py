@@ -43,7 +43,7 @@ def silence(url: str) -> str | None:
     return None
 
 
-def opened(url: str) -> tuple[pafs.FileSystem, str]:
+def open_store(url: str) -> tuple[pafs.FileSystem, str]:
     """Return the file system of ``url``, and the path in it; ValueError, OSError or ArrowException if that fails.
 
     ImportError if a package is missing.

@@ -15,7 +15,7 @@ import pytest
 
 from hintplan.plans.operators import KINDS, Stateful
 from hintplan.runtime.builders.bound import build_operator
-from hintplan.runtime.spark.shipping import archive
+from hintplan.runtime.spark.shipping import code_archive
 from tests.operator_kinds import compiled
 from tests.runtime.pipeline import Pipeline
 
@@ -159,7 +159,7 @@ def test_what_workers_run_needs_no_library_that_only_the_driver_has(tmp_path: Pa
     names = [importable(path) for path in paths]
     program = (
         "import importlib, sys\n"
-        f"sys.path.insert(0, {str(archive(tmp_path))!r})\n"
+        f"sys.path.insert(0, {str(code_archive(tmp_path))!r})\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
         "assert all('.zip' in sys.modules[name].__path__[0] for name in ('hintplan.plans', 'hintplan.runtime'))\n"
         "print([name for name in ('jsonschema_rs', 'prompt_toolkit', 'sqlglot') if name in sys.modules])\n"

@@ -26,9 +26,9 @@ from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
 from hintplan.runtime.progress import CachedProgress, JobProgress
 from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, job_table
-from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
+from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failure_of_spark
 from hintplan.runtime.spark.function_failed import FunctionFailed
-from hintplan.runtime.spark.names import described, shown_as
+from hintplan.runtime.spark.names import job_description, shown_as
 from hintplan.runtime.spark.session import is_remote
 
 if TYPE_CHECKING:
@@ -139,9 +139,11 @@ class BatchExecution:
             left.append(f"written before, and left as it is: {', '.join(written)}")
         if rest:
             left.append(f"not started: {', '.join(rest)}")
-        found = failed(f"the job of {current} failed", error, self.tables, "".join(f"; {each}" for each in left))
-        found.__cause__ = found.__cause__ or error
-        return found
+        failure = failure_of_spark(
+            f"the job of {current} failed", error, self.tables, "".join(f"; {each}" for each in left)
+        )
+        failure.__cause__ = failure.__cause__ or error
+        return failure
 
     def stop_between_batches(self) -> bool:
         """Stop now and return True: an unfinished job leaves no rows, and then all jobs have ended."""
@@ -186,7 +188,7 @@ class BatchExecution:
     def _written(self, job: BuiltSink) -> JobProgress:
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         started = time.monotonic()
-        with nullcontext() if is_remote(self.spark) else described(self.spark, shown_as(self.plan, job.sink)):
+        with nullcontext() if is_remote(self.spark) else job_description(self.spark, shown_as(self.plan, job.sink)):
             job.write()
         elapsed = int((time.monotonic() - started) * 1000)
         rows_out = job.observed.of(job.sink)["rows_out"]
@@ -209,6 +211,6 @@ class BatchExecution:
         )
 
 
-def _counted(found: Mapping[str, int], metrics: Sequence[tuple[str, Any]]) -> dict[str, int]:
+def _counted(observed: Mapping[str, int], metrics: Sequence[tuple[str, Any]]) -> dict[str, int]:
     """Return the metrics of an operator, zeros if it got no rows; Spark reports no metrics then."""
-    return {name: found.get(name, 0) for name, _ in metrics}
+    return {name: observed.get(name, 0) for name, _ in metrics}

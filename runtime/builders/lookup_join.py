@@ -37,7 +37,7 @@ from hintplan.runtime.lookup.plan import fetched_columns, lookup_keys, lookup_sp
 from hintplan.runtime.lookup.task import enrich
 from hintplan.runtime.operators.lookup_retry import LookupRetry
 from hintplan.runtime.spark.names import named_function, quoted
-from hintplan.runtime.spark.source_order import marked
+from hintplan.runtime.spark.source_order import mark_source
 from hintplan.runtime.spark.waking import waking_source
 from hintplan.runtime.types import to_arrow, to_spark
 
@@ -109,7 +109,7 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
             once=edges.lookups.once,
         )
         place = edges.places[op.id]
-        waking = marked(waking_source(edges.spark, place.root, operator.delay), op.id)
+        waking = mark_source(waking_source(edges.spark, place.root, operator.delay), op.id)
         parked = apply_operator(operator, [prepared], place, metrics=LOOKUP_METRICS, waking=waking)
         joined = parked.in_spark(op.id)
     else:

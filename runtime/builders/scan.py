@@ -18,7 +18,7 @@ from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.expressions.source_filter import compile_asked
-from hintplan.runtime.spark.source_order import marked
+from hintplan.runtime.spark.source_order import mark_source
 
 
 def _stream(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
@@ -29,7 +29,7 @@ def _stream(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRow
         in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
         if in_arrow is not None:
             counted = tuple((f"{metric} {operator.id}", how) for metric, how in in_arrow.metrics)
-            read = replace(in_arrow, frame=marked(in_arrow.frame, operator.id), metrics=counted)
+            read = replace(in_arrow, frame=mark_source(in_arrow.frame, operator.id), metrics=counted)
             return EdgeRows(lambda: _read(operator, [], edges), read)
     return from_frames(_read)(operator, inputs, edges)
 
@@ -57,7 +57,7 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
         edges.spark, operator.table, table, operator.columns,
         row_order=row_order, pins=pins, asked=_asked(operator, table), given=edges.given,
     )  # fmt: skip
-    return marked(rows, operator.id)
+    return mark_source(rows, operator.id)
 
 
 def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

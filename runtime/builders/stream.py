@@ -21,10 +21,10 @@ from hintplan.plans.operators import Operator
 from hintplan.runtime.builders.edges import Condition, Edges
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.engine.rows import EdgeRows
-from hintplan.runtime.engine.shared import shared
+from hintplan.runtime.engine.shared import shared_rows
 
 
-def build(edges: Edges, tops: Collection[str]) -> dict[str, EdgeRows]:
+def build_stream(edges: Edges, tops: Collection[str]) -> dict[str, EdgeRows]:
     """Return the output of the operators ``tops``, whose rows are to be written, and of all operators below them.
 
     Raise RunError, which names the operator, for an expression that may not run or an input that cannot be read.
@@ -67,7 +67,7 @@ def conditions_above(plan: Plan) -> dict[str, Condition]:
 
 def _shared(operator: Operator, rows: EdgeRows, edges: Edges) -> EdgeRows:
     partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    made = shared(rows.in_arrow or rows.frame, edges.schema(operator.id), partitions, operator.id)
+    made = shared_rows(rows.in_arrow or rows.frame, edges.schema(operator.id), partitions, operator.id)
     return EdgeRows(lambda: made.in_spark(operator.id), made)
 
 

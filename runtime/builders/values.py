@@ -19,12 +19,12 @@ from hintplan.runtime.expressions.analysis import SPARK_ERRORS, analysed, refusi
 from hintplan.runtime.expressions.arithmetic import spark_text
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.once import one_row
-from hintplan.runtime.spark.source_order import marked
+from hintplan.runtime.spark.source_order import mark_source
 from hintplan.runtime.types import to_spark
 
 
 def _stream(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    return _rows(operator, marked(one_row(edges.spark), operator.id), edges)
+    return _rows(operator, mark_source(one_row(edges.spark), operator.id), edges)
 
 
 def _batch(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

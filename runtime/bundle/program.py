@@ -31,7 +31,7 @@ PLATFORM = {platform}
 OPTIONS = {options}
 
 
-def found():
+def archive_path():
     """The archive: this file is in it, spark-submit was given it with --py-files, or it lies beside this file."""
     beside = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else os.getcwd()
     if zipfile.is_zipfile(beside):
@@ -47,7 +47,7 @@ if sys.version_info < (3, 11):
 if sysconfig.get_platform() != PLATFORM:
     sys.exit(f"{{ARCHIVE}} is for {{PLATFORM}}, not {{sysconfig.get_platform()}}: hintplan bundle has --platform")
 with tempfile.TemporaryDirectory(prefix="hintplan-") as unpacked:
-    with zipfile.ZipFile(found()) as archive:
+    with zipfile.ZipFile(archive_path()) as archive:
         archive.extractall(unpacked)
     sys.path.insert(0, unpacked)
     sys.argv[1:1] = ["run", os.path.join(unpacked, {plan}), *OPTIONS]

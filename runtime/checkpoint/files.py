@@ -114,7 +114,7 @@ def _qualified(spark: SparkSession, checkpoint: str) -> str:
         ) from error
 
 
-def files_of(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
+def checkpoint_files(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
     """Return the files of ``checkpoint``, local or remote; no files if it does not exist."""
     directory = local_directory(spark, checkpoint)
     return _remote_files(spark, checkpoint) if directory is None else local_files(directory)

@@ -247,7 +247,7 @@ def run_out(store: LeaseStore, checkpoint: str, waiting: Waiting, *, take_over: 
         lives_on = renewed or seen.lives_here
         patience = waiting.longest if waiting.longest is not None else 0.0 if lives_on else LONGEST_SECONDS + 60.0
         if began - start >= patience or (seen.record is not None and is_us(seen.record.owner)):
-            raise held(checkpoint, seen, lives_on=lives_on)
+            raise held_error(checkpoint, seen, lives_on=lives_on)
         if not reported:
             waiting.tell(_waited(checkpoint, seen, seconds))
             reported = True
@@ -302,7 +302,7 @@ def _claimed(
     return lease if lease.in_force else None
 
 
-def held(checkpoint: str, seen: Seen, *, lives_on: bool) -> RunError:
+def held_error(checkpoint: str, seen: Seen, *, lives_on: bool) -> RunError:
     """Return the error for a checkpoint that another run holds."""
     owner = seen.record.owner if seen.record is not None else None
     if owner is not None and is_us(owner):

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from hintplan.runtime.checkpoint.lease import LEASES
+from hintplan.runtime.jvm.java import jvm_of
 from hintplan.runtime.storage.local_files import NO_LINKS, LocalFiles
 from hintplan.runtime.storage.remote_files import RemoteFiles
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject, JVMView
     from pyspark.sql import SparkSession
-
-    from hintplan.runtime.jvm.java import jvm_of
 
 _CREATES_ONCE = ("abfs", "abfss", "gs", "hdfs", "o3fs", "ofs", "swebhdfs", "viewfs", "webhdfs")
 """Schemes for which Hadoop lets only one of several clients create a file. For s3a, it depends on the version and the

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.checkpoint.held_checkpoint import RunLock, forget_ended, hold
 from hintplan.runtime.checkpoint.lease import WAITS, Waited, Waiting
 from hintplan.runtime.checkpoint.living_run import living, owner_text, refuse_living, unreachable
 from hintplan.runtime.checkpoint.lock_owner import LockOwner, is_here, is_us, lives, lock_owner_of, lock_text, ourselves
+from hintplan.runtime.checkpoint.process_locks import RunLock, forget_ended, hold
 
 LOCK = "hintplan.lock"
 _POLL_SECONDS = 0.2

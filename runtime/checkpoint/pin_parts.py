@@ -33,10 +33,10 @@ def pin_damages(files: CheckpointFiles, query: QueryRecord, *, began: int, ended
     if not needed:
         return
     require("state")
-    from hintplan.runtime.storage.pins import decode  # with pyarrow, which takes a while to load
+    from hintplan.runtime.storage.pins import decode_pin  # with pyarrow, which takes a while to load
 
     for path, content in files.read(needed).items():
         try:
-            decode(content, path)
+            decode_pin(content, path)
         except DamagedFile as error:
             yield Damage(part=path, what=error.what)

@@ -26,7 +26,7 @@ from hintplan.plans.checkpoint.record import (
 )
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import reason
-from hintplan.runtime.checkpoint.files import files_of, local_directory
+from hintplan.runtime.checkpoint.files import checkpoint_files, local_directory
 from hintplan.runtime.checkpoint.parts import batches_kept, refuse_damaged
 from hintplan.runtime.checkpoint.run_lock import is_held, is_held_in
 from hintplan.runtime.spark.names import escaped_path
@@ -56,7 +56,7 @@ def read_undamaged(spark: SparkSession, checkpoint: str) -> CheckpointRecord | N
     """
     record = read_record(spark, checkpoint)
     directory = local_directory(spark, checkpoint)
-    files = files_of(spark, checkpoint)
+    files = checkpoint_files(spark, checkpoint)
     held = is_held_in(files) if directory is None else is_held(directory)
     if not held:
         refuse_damaged(files, record, checkpoint, kept=batches_kept(spark))

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 
 from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.files import CheckpointFiles, local_directory
-from hintplan.runtime.checkpoint.held_checkpoint import RunLock, forget_ended
-from hintplan.runtime.checkpoint.held_lease import NOTHING_HELD, hold_lease, seen_in
 from hintplan.runtime.checkpoint.lease import (
     DEFAULT_SECONDS,
     LEASES,
@@ -26,13 +24,15 @@ from hintplan.runtime.checkpoint.lease import (
     LeaseStore,
     Seen,
     Waiting,
-    held,
+    held_error,
     look,
     record_of,
     run_out,
 )
+from hintplan.runtime.checkpoint.lease_acquisition import NOTHING_HELD, hold_lease, seen_in
 from hintplan.runtime.checkpoint.living_run import unreachable
 from hintplan.runtime.checkpoint.local_lock import is_locked, lock_local, refuse_locked
+from hintplan.runtime.checkpoint.process_locks import RunLock, forget_ended
 from hintplan.runtime.jvm.java import jvm_of
 from hintplan.runtime.storage.local_files import is_shared
 
@@ -61,7 +61,7 @@ def refuse_held(checkpoint: str, *, take_over: bool = False, waiting: Waiting = 
         if seen is None or seen.is_free or waiting.longest:
             return
         if seen.lives_here or (waiting.longest == 0 and not take_over):
-            raise held(checkpoint, seen, lives_on=seen.lives_here)
+            raise held_error(checkpoint, seen, lives_on=seen.lives_here)
         return
     refuse_locked(checkpoint, directory, waiting)
 

@@ -39,7 +39,7 @@ class SinkMark:
     had: Mapping[str, Any]
 
 
-def place_of(table: Table) -> str:
+def place_digest(table: Table) -> str:
     """Return a digest of the options of ``table``, which changes if the sink writes to a different table."""
     return _digest(json.dumps(sorted(table.options.items())).encode())
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from hintplan.plans.compare.query_record import QueryRecord, StateRecord
 from hintplan.runtime.checkpoint.files import SMALL, CheckpointFiles, Damage
-from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode
-from hintplan.runtime.storage.names import MANIFEST, WRITTEN, named, newest, parsed
+from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode_manifest
+from hintplan.runtime.storage.names import MANIFEST, WRITTEN, file_name, newest, parse_name
 from hintplan.runtime.storage.place import folder_of
 
 STATE = "state"
@@ -93,7 +93,7 @@ def _all_files(state: _State) -> Iterator[str]:
 
 
 def _batch(path: str) -> int:
-    name = parsed(path.rpartition("/")[2])
+    name = parse_name(path.rpartition("/")[2])
     return -1 if name is None else name.batch
 
 
@@ -137,7 +137,7 @@ def _of_manifests(state: _State, manifests: Mapping[str, int], partitions: int) 
     needed: dict[str, set[SegmentRef]] = defaultdict(set)
     for path, content in _contents(state.files, manifests):
         try:
-            manifest = decode(content, path)
+            manifest = decode_manifest(content, path)
         except DamagedFile as error:
             yield state.damage(path, error.what)
             continue
@@ -149,14 +149,14 @@ def _of_manifests(state: _State, manifests: Mapping[str, int], partitions: int) 
     yield from _of_segments(state, needed)
 
 
-def _taken_for_another(found: Manifest, path: str, record: StateRecord, partition: int, partitions: int) -> str:
+def _taken_for_another(manifest: Manifest, path: str, record: StateRecord, partition: int, partitions: int) -> str:
     """Return the real origin of an intact manifest if it does not belong at ``path``, otherwise an empty text."""
-    if found.lineage is not None and found.lineage != record.stored:
-        return f"is of another state, that of {found.operator}"
-    if (found.partition, found.partitions) != (partition, partitions):
-        return f"is of partition {found.partition} of {found.partitions}"
-    if path.rpartition("/")[2] != named(found.batch, found.run, MANIFEST):
-        return f"is of batch {found.batch} of run {found.run}"
+    if manifest.lineage is not None and manifest.lineage != record.stored:
+        return f"is of another state, that of {manifest.operator}"
+    if (manifest.partition, manifest.partitions) != (partition, partitions):
+        return f"is of partition {manifest.partition} of {manifest.partitions}"
+    if path.rpartition("/")[2] != file_name(manifest.batch, manifest.run, MANIFEST):
+        return f"is of batch {manifest.batch} of run {manifest.run}"
     return ""
 
 

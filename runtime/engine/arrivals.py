@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from hintplan.runtime.engine.blobs import chunks
+from hintplan.runtime.engine.blobs import row_chunks
 from hintplan.runtime.engine.buckets import bucket_ids
 from hintplan.runtime.engine.pack import PACKED_DDL, Packing, as_it_is
-from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
+from hintplan.runtime.engine.row_order import ROW_ORDER, in_row_order
 from hintplan.runtime.engine.rows import ArrowRows, Metrics
 from hintplan.runtime.engine.shared import unpacked
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
@@ -52,5 +52,5 @@ class _Arrived:
     def __call__(self, batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
         tables = list(unpacked(batches, metrics))
         if tables:
-            rows = in_order(pa.concat_tables(tables), keep=True)
-            yield from chunks(rows.select(self.schema.names))
+            rows = in_row_order(pa.concat_tables(tables), keep=True)
+            yield from row_chunks(rows.select(self.schema.names))

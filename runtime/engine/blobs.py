@@ -32,7 +32,7 @@ def blob_column(tables: Sequence[pa.Table]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(tables), [None, starts, sink.getvalue()])
 
 
-def chunks(table: pa.Table) -> Iterator[pa.Table]:
+def row_chunks(table: pa.Table) -> Iterator[pa.Table]:
     """Yield zero-copy slices of at most CHUNK_ROWS rows and about CHUNK_BYTES, in order; none for an empty table."""
     if table.num_rows == 0:
         return

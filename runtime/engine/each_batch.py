@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from hintplan.runtime.engine.noted_files import ALLOWED, REACHED, noted_files, refuse_links_out, refuse_missing
+from hintplan.runtime.engine.logged_files import ALLOWED, REACHED, logged_files, refuse_links_out, refuse_missing
 from hintplan.runtime.engine.this_task import batch_key
 from hintplan.runtime.spark.interrupted import Interruptible
 from hintplan.runtime.spark.session import is_remote
@@ -21,7 +21,7 @@ def written_by(write: Callable[[DataFrame, int], object], df: DataFrame, logs: s
     """Return a writer that calls ``write`` with each micro-batch, on the driver; on Spark Connect, that is the server.
 
     ``logs`` is the future checkpoint location of the query, or None if its tasks do not need the number of their batch.
-    The files of a batch are checked before ``write`` (:mod:`hintplan.runtime.engine.noted_files`).
+    The files of a batch are checked before ``write`` (:mod:`hintplan.runtime.engine.logged_files`).
     """
     if is_remote(df.sparkSession):
         write = write if logs is None else _Telling(write=write, key=batch_key(logs))
@@ -45,7 +45,7 @@ class _Checking:
         paths = json.loads(conf.get(REACHED, "[]") or "[]")
         any_files = conf.get(ALLOWED, "false") == "true"
         if paths or not any_files:
-            files = list(noted_files(Path(self.logs), batch))
+            files = list(logged_files(Path(self.logs), batch))
             if not any_files:
                 refuse_missing(files, batch)
             if paths:

@@ -129,11 +129,11 @@ def _rows(
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
 
 
-def gather(found: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield the rows of the tables in larger tables, so that they become few blobs."""
     pending: list[pa.Table] = []
     rows = size = 0
-    for table in found:
+    for table in tables:
         pending.append(table)
         rows += table.num_rows
         size += table.nbytes

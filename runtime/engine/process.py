@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.engine.blobs import chunks, from_blob
+from hintplan.runtime.engine.blobs import from_blob, row_chunks
 from hintplan.runtime.engine.pack import hashed
-from hintplan.runtime.engine.row_order import in_order
+from hintplan.runtime.engine.row_order import in_row_order
 from hintplan.runtime.engine.rows import Aggregate, Metrics
 from hintplan.runtime.engine.this_task import this_task
 from hintplan.runtime.operator import Presum, StatefulOperator
@@ -73,7 +73,7 @@ class Process:
         for side, spec in enumerate(self.operator.inputs):
             tables = [from_blob(row.blob) for row in packed if row.side == side]
             # One hash came with the rows. The others are computed here, because they would only enlarge the shuffle.
-            deltas.append(hashed(in_order(joined(tables, spec.presum)), spec.hashes, 1) if tables else None)
+            deltas.append(hashed(in_row_order(joined(tables, spec.presum)), spec.hashes, 1) if tables else None)
         del packed
         yield from self._call(deltas, partition, now, metrics)
 
@@ -105,7 +105,7 @@ class Process:
                 hint="make room there, or see whether the worker may read and write it; the checkpoint has all that "
                 "was committed",
             ) from error
-        yield from chunks(result.output)
+        yield from row_chunks(result.output)
         metrics += [
             result.rows_in,
             result.output.num_rows,

@@ -26,7 +26,7 @@ The rows of one piece always stay in order.
 """
 
 
-def in_order(delta: pa.Table, *, keep: bool = False) -> pa.Table:
+def in_row_order(delta: pa.Table, *, keep: bool = False) -> pa.Table:
     """Return ``delta`` in the order of its rows, without the columns of ``ROW_ORDER``; unchanged if it has none.
 
     With ``keep``, these columns stay.

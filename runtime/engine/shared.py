@@ -22,7 +22,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from hintplan.runtime.engine.blobs import blob_column, chunks, from_blob
+from hintplan.runtime.engine.blobs import blob_column, from_blob, row_chunks
 from hintplan.runtime.engine.buckets import bucket_ids
 from hintplan.runtime.engine.pack import as_it_is, gather
 from hintplan.runtime.engine.rows import ArrowRows, Metrics, Read, Step
@@ -43,7 +43,7 @@ _PACKED = pa.schema(
 )
 
 
-def shared(rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str) -> ArrowRows:
+def shared_rows(rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str) -> ArrowRows:
     """Return the ``rows`` of the operator ``name`` for several readers; their metrics are observed only once."""
     frame = _packed(rows, schema, bucket_ids(partitions), name, reader=f"{name}/shared").drop("counts")
     return ArrowRows(frame=frame.repartition(partitions, "bucket"), read=unpacked, schema=schema)
@@ -72,11 +72,11 @@ class Arrived:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def branches(found: Sequence[Branch]) -> DataFrame:
-    """Return the output of a query as one frame; each branch is identified by its position in ``found``."""
+def branches(outputs: Sequence[Branch]) -> DataFrame:
+    """Return the output of a query as one frame; each branch is identified by its position in ``outputs``."""
     packed = [
         _packed(branch.rows, branch.schema, (number,), branch.top, kept=branch.kept, counted=branch.counted)
-        for number, branch in enumerate(found)
+        for number, branch in enumerate(outputs)
     ]
     return reduce(DataFrame.union, packed)
 
@@ -157,7 +157,7 @@ class _Packing:
             table = gathered.select(self.schema.names).cast(self.schema)
             for name, steps in self.counted.items():
                 counts[name] += reduce(lambda rows, step: step(rows), steps, table).num_rows
-            for chunk in chunks(table) if self.kept else ():
+            for chunk in row_chunks(table) if self.kept else ():
                 yield _row(bucket, number, sequence, blob=blob_column([chunk]))
                 sequence += 1
         if metrics or counts:

@@ -89,11 +89,12 @@ def committed_batches(
 ) -> dict[str, Batch | None]:
     """Return the batch of each query in ``numbers``; FileNotFoundError if the log no longer has it."""
     return {
-        query.id: None if (number := numbers[query.id]) is None else batch_of(files, query, number) for query in queries
+        query.id: None if (number := numbers[query.id]) is None else begun_batch(files, query, number)
+        for query in queries
     }
 
 
-def batch_of(files: Files, query: QueryRecord, number: int) -> Batch:
+def begun_batch(files: Files, query: QueryRecord, number: int) -> Batch:
     """Return a batch that ``query`` has begun; FileNotFoundError if the log does not have it."""
     path = f"{query.logs}/offsets/{number}"
     return Batch(number=number, started=_started(bytes(files.read(path)), f"{files.root}/{path}"))

@@ -125,11 +125,11 @@ def checked_here(
     result = _result(plan, checkpoint, record, spark=_installed_spark(), share=True, keep=keep)
     start = _start(at)
     result = replace(result, start=start)
-    found = result.continuation
-    outcomes = {state.operator: state.outcome for verdict in found.verdicts for state in verdict.states}
+    continued = result.continuation
+    outcomes = {state.operator: state.outcome for verdict in continued.verdicts for state in verdict.states}
     kept = {name for name, outcome in outcomes.items() if outcome in _KEPT}
-    changes = [change for change in found.changes if change.operator in kept and change.effect is SHORTER_TTL]
-    by_consent = (*found.keepable, *(name for name, outcome in outcomes.items() if outcome == "is kept"))
+    changes = [change for change in continued.changes if change.operator in kept and change.effect is SHORTER_TTL]
+    by_consent = (*continued.keepable, *(name for name, outcome in outcomes.items() if outcome == "is kept"))
     if result.verdict == "refused" or not (changes or by_consent):
         return result
     try:

@@ -1,7 +1,7 @@
 """Rewrites the state in a checkpoint between runs, without Spark, to remove invisible rows from the disk.
 
-    found = compact_state("/data/checkpoints/revenue")
-    found.total.before.bytes - found.total.after.bytes
+    compaction = compact_state("/data/checkpoints/revenue")
+    compaction.total.before.bytes - compaction.total.after.bytes
 
 It removes rows that are deleted, replaced, or expired under the TTL of the plan that last ran. It locks the checkpoint
 as a run does (:mod:`hintplan.runtime.checkpoint.run_lock`). It publishes new files for the last committed batch
@@ -24,10 +24,10 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.files import CheckpointFiles, stored_files
-from hintplan.runtime.checkpoint.held_checkpoint import RunLock
 from hintplan.runtime.checkpoint.parts import refuse_damaged
+from hintplan.runtime.checkpoint.process_locks import RunLock
 from hintplan.runtime.checkpoint.run_lock import lock_directory, lock_stored
-from hintplan.runtime.inspect.batches import batch_of, entries_kept, last_numbers, parsed_record, record_files
+from hintplan.runtime.inspect.batches import begun_batch, entries_kept, last_numbers, parsed_record, record_files
 from hintplan.runtime.inspect.entries import Entry, entries_of, fits
 from hintplan.runtime.inspect.opening import last_plan
 from hintplan.runtime.state.compact import compact_tables
@@ -36,7 +36,7 @@ from hintplan.runtime.state.manifest import write_manifest
 from hintplan.runtime.storage.committed import manifests_in_force
 from hintplan.runtime.storage.files import Files, files_at
 from hintplan.runtime.storage.manifest import Manifest
-from hintplan.runtime.storage.names import parsed
+from hintplan.runtime.storage.names import parse_name
 from hintplan.runtime.storage.partition import PartitionStore
 from hintplan.runtime.storage.place import Place, Scale, folder_of
 from hintplan.runtime.storage.read import read_manifest_file
@@ -157,7 +157,7 @@ def _compacted(
 def _begun(there: CheckpointFiles, files: Files, query: QueryRecord, last: int, at: int) -> int:
     """Return the time of the batch that will run again, or ``at`` if there is none."""
     began = max(there.numbers(f"{query.logs}/offsets"), default=last)
-    return batch_of(files, query, began).started if began > last else at
+    return begun_batch(files, query, began).started if began > last else at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ def _run_after(files: Files, scales: Sequence[Scale], clock: int) -> int:
     folders = (
         folder_of(number, partition) for number, scale in enumerate(scales) for partition in range(scale.partitions)
     )
-    names = (parsed(name) for folder in folders for name in files.names(folder))
+    names = (parse_name(name) for folder in folders for name in files.names(folder))
     return max([clock, *(name.run + 1 for name in names if name is not None)])
 
 

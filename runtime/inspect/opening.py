@@ -1,7 +1,7 @@
 """Opens a checkpoint to read the state of a plan in it, also while a run is active there.
 
-    found = open_checkpoint(plan, "/data/checkpoints/revenue")
-    at_last_batches(found, lambda batches: [stored(found, state, batches) for state in found.states])
+    checkpoint = open_checkpoint(plan, "/data/checkpoints/revenue")
+    at_last_batches(checkpoint, lambda batches: [stored(checkpoint, state, batches) for state in checkpoint.states])
 
 A run removes files of older batches. So a failed read is repeated at a newer batch.
 """
@@ -101,46 +101,46 @@ def no_checkpoint(checkpoint: str) -> RunError:
     )
 
 
-def stored(found: OpenCheckpoint, state: OwnedState, batches: Batches) -> tuple[Files, dict[int, Manifest]]:
+def stored(checkpoint: OpenCheckpoint, state: OwnedState, batches: Batches) -> tuple[Files, dict[int, Manifest]]:
     """Return the files of ``state``, and the manifest of each partition after the last committed batch.
 
     There are no manifests before the first commit.
     """
-    files, batch = files_at(f"{found.root}/{state.place}"), batches[state.query]
+    files, batch = files_at(f"{checkpoint.root}/{state.place}"), batches[state.query]
     if batch is None:
         return files, {}
-    there = state_in_force(found.files, found.query(state), files, batch.number)
+    there = state_in_force(checkpoint.files, checkpoint.query(state), files, batch.number)
     paths = () if there is None else there.paths
     return files, {partition: read_manifest_file(files, path) for partition, path in enumerate(paths)}
 
 
-def at_last_batches(found: OpenCheckpoint, read: Callable[[Batches], _Read]) -> _Read:
+def at_last_batches(checkpoint: OpenCheckpoint, read: Callable[[Batches], _Read]) -> _Read:
     """Return the result of ``read`` on the last committed batches; retry at newer ones if a run is active and it fails.
 
     RunError if a part of the checkpoint cannot be read, or if the run commits faster than ``read`` finishes.
     """
-    queries = found.record.queries
+    queries = checkpoint.record.queries
     failure: RunError | OSError | None = None
     failed_at: Mapping[str, int | None] | None = None
     for _ in range(_ATTEMPTS):
-        numbers = last_numbers(found.files, queries)
+        numbers = last_numbers(checkpoint.files, queries)
         try:
-            return read(committed_batches(found.files, queries, numbers))
+            return read(committed_batches(checkpoint.files, queries, numbers))
         except (RunError, OSError) as error:
             failure, before, failed_at = error, failed_at, numbers
             # A single failure may be due to a compaction, which replaces files of the same batch.
-            if before == numbers == last_numbers(found.files, queries):
+            if before == numbers == last_numbers(checkpoint.files, queries):
                 break
     else:
         raise RunError(
-            f"a run goes on in {found.root} and removes what it needs no more before it is read",
+            f"a run goes on in {checkpoint.root} and removes what it needs no more before it is read",
             hint="try again, ask for less with --entry, or look at a snapshot (hintplan state DIR --snapshot)",
         ) from failure
     if isinstance(failure, FileNotFoundError):
-        raise DamagedFile(str(failure.filename or found.root), "is missing") from failure
+        raise DamagedFile(str(failure.filename or checkpoint.root), "is missing") from failure
     if isinstance(failure, OSError):
         raise RunError(
-            f"{failure.filename or found.root} cannot be read: {failure.strerror or failure}",
+            f"{failure.filename or checkpoint.root} cannot be read: {failure.strerror or failure}",
             hint="whoever looks at a checkpoint needs the right to read it",
         ) from failure
     raise failure

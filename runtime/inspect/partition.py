@@ -15,7 +15,7 @@ from hintplan.runtime.state.manifest import read_tables
 from hintplan.runtime.storage.files import Files
 from hintplan.runtime.storage.local_files import let_pages_go
 from hintplan.runtime.storage.manifest import Manifest
-from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.open_segments import OpenSegments
 from hintplan.runtime.storage.read import read_segment
 
 PARKED = "parked"
@@ -70,7 +70,7 @@ def parked_rows(files: Files, manifest: Manifest) -> list[pa.Table]:
 
 
 def _read(files: Files, manifest: Manifest, segments: Iterable[str]) -> list[pa.Table]:
-    opened = Opened()
+    opened = OpenSegments()
     tables = [read_segment(files, manifest.segments[segment], opened) for segment in segments]
     let_pages_go()  # the checksums read all pages, but counting needs only some columns
     return tables

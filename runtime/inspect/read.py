@@ -1,7 +1,7 @@
 """Reads the state in a checkpoint: the amount per operator and state entry, and the effect of other TTLs.
 
-    found = read_state(hintplan.load("plan.json"), "/data/checkpoints/revenue", edited=plan_with_other_ttls)
-    found.total.rows
+    state = read_state(hintplan.load("plan.json"), "/data/checkpoints/revenue", edited=plan_with_other_ttls)
+    state.total.rows
 
 It reads the last committed batch of each query, also while the plan runs there, and changes nothing. This module knows
 neither the command line nor Spark.

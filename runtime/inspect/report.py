@@ -25,7 +25,7 @@ from hintplan.runtime.inspect.contents import (
     QueryState,
     UnderEdit,
 )
-from hintplan.runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc
+from hintplan.runtime.inspect.rows import Cells, row_cells, rows_json, time_text, utc
 
 _HEADINGS = ("ttl", "rows", "keys", "bytes", "share", "oldest", "newest", "expire in 1 h", "expired")
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
@@ -42,16 +42,18 @@ class _Line:
     cells: Sequence[str] = ()
 
 
-def state_text(found: CheckpointState, *, paint: Paint = unpainted) -> str:
+def state_text(contents: CheckpointState, *, paint: Paint = unpainted) -> str:
     """Return the table, largest states first; ``paint`` may colour the left of a line and must not change its width."""
-    partitions = count(found.partitions, "partition")
-    head = [found.plan, found.checkpoint, partitions, f"as of {instant(found.at, found.time_zone)} {found.time_zone}"]
-    if found.written_by != found.plan:
-        head.append(f"written by plan {found.written_by}")
+    partitions = count(contents.partitions, "partition")
+    when = f"as of {time_text(contents.at, contents.time_zone)} {contents.time_zone}"
+    head = [contents.plan, contents.checkpoint, partitions, when]
+    if contents.written_by != contents.plan:
+        head.append(f"written by plan {contents.written_by}")
     blocks = [clean(" · ".join(head))]
-    whole = found.total.bytes
-    tables = [(query, list(_lines(query, found.at, whole))) for query in sorted(found.queries, key=_least_of_query)]
-    total = _Line(part="heading", left="total", cells=_amount_cells("", found.total, found.at, whole, plain=True))
+    whole = contents.total.bytes
+    queries = sorted(contents.queries, key=_least_of_query)
+    tables = [(query, list(_lines(query, contents.at, whole))) for query in queries]
+    total = _Line(part="heading", left="total", cells=_amount_cells("", contents.total, contents.at, whole, plain=True))
     lines = [_Line(part="heading", left="", cells=_HEADINGS), *(line for _, rows in tables for line in rows), total]
     left = max(len(line.left) for line in lines) + 3
     amounts = aligned_rows([line.cells for line in lines], right=range(1, len(_HEADINGS)))
@@ -60,21 +62,21 @@ def state_text(found: CheckpointState, *, paint: Paint = unpainted) -> str:
     ]
     remaining = iter(texts[1:])
     for index, (query, rows) in enumerate(tables):
-        title = clean(_title(query, found))
+        title = clean(_title(query, contents))
         heading = [texts[0]] if index == 0 and rows else []
         blocks.append("\n".join([title, *heading, *itertools.islice(remaining, len(rows))]))
     if any(rows for _, rows in tables):
         blocks.append(texts[-1])
-    blocks += _shown(found)
+    blocks += _shown(contents)
     return "\n\n".join(blocks)
 
 
-def _title(query: QueryState, found: CheckpointState) -> str:
+def _title(query: QueryState, contents: CheckpointState) -> str:
     name = " + ".join(query.sinks)
     if query.batch is None or query.started is None:
         return f"{name} · no batch committed yet"
-    when = instant(query.started, found.time_zone)
-    return f"{name} · batch {query.batch}, started {when}, {age(found.at - query.started)} ago"
+    when = time_text(query.started, contents.time_zone)
+    return f"{name} · batch {query.batch}, started {when}, {age(contents.at - query.started)} ago"
 
 
 def _bytes(operator: OperatorState) -> int:
@@ -183,14 +185,14 @@ def age(milliseconds: int) -> str:
     return "0 s"
 
 
-def _shown(found: CheckpointState) -> Iterator[str]:
-    for query in found.queries:
+def _shown(contents: CheckpointState) -> Iterator[str]:
+    for query in contents.queries:
         for operator in query.operators:
             for entry in operator.entries:
                 for name, rows in entry.shown:
                     title = f"{operator.id}.{entry.name}" + (f" · {name}" if len(entry.tables) > 1 else "")
-                    title += f" · {query.id}" if len(found.queries) > 1 else ""
-                    cells = rows_text(rows, entry.keys, found.time_zone, _expiry(entry, found.at))
+                    title += f" · {query.id}" if len(contents.queries) > 1 else ""
+                    cells = row_cells(rows, entry.keys, contents.time_zone, _expiry(entry, contents.at))
                     last = "the row written last" if rows.num_rows == 1 else f"the {rows.num_rows} rows written last"
                     yield clean(f"{title} · {last}") + "\n" + _indented(cells)
 
@@ -212,24 +214,24 @@ def _indented(cells: Cells) -> str:
     return "\n".join(f"  {line}" for line in aligned_rows(cleaned))
 
 
-def state_json(found: CheckpointState) -> dict[str, Any]:
+def state_json(contents: CheckpointState) -> dict[str, Any]:
     """Return the same contents as JSON values, with times in UTC."""
-    total = found.total
+    total = contents.total
     return {
-        "plan": found.plan,
-        "written-by": found.written_by,
-        "checkpoint": found.checkpoint,
-        "at": utc(found.at),
-        "partitions": found.partitions,
+        "plan": contents.plan,
+        "written-by": contents.written_by,
+        "checkpoint": contents.checkpoint,
+        "at": utc(contents.at),
+        "partitions": contents.partitions,
         "queries": [
             {
                 "id": query.id,
                 "sinks": list(query.sinks),
                 "batch": query.batch,
                 "started": None if query.started is None else utc(query.started),
-                "operators": [_operator_json(operator, found.at) for operator in query.operators],
+                "operators": [_operator_json(operator, contents.at) for operator in query.operators],
             }
-            for query in found.queries
+            for query in contents.queries
         ],
         "total": {name: value for name, value in _amount_json(total).items() if name in _ADDED},
     }

@@ -24,7 +24,7 @@ Cells = list[list[str]]
 _WIDEST = 40
 
 
-def instant(milliseconds: int, zone: str) -> str:
+def time_text(milliseconds: int, zone: str) -> str:
     """Return a time in the zone, without fractions of a second."""
     return moment(datetime.fromtimestamp(milliseconds / 1000, ZoneInfo(zone)), 0)
 
@@ -34,12 +34,12 @@ def utc(milliseconds: int) -> str:
     return moment(datetime.fromtimestamp(milliseconds / 1000, UTC), 3).replace(" ", "T") + "Z"
 
 
-def rows_text(rows: pa.Table, keys: Sequence[str], zone: str, expires: Callable[[int], str]) -> Cells:
+def row_cells(rows: pa.Table, keys: Sequence[str], zone: str, expires: Callable[[int], str]) -> Cells:
     """Return a line of headings and a line per row; ``expires`` converts the last write of a row to its expiry."""
     names = _ordered(rows, keys)
     columns = [list(map(formatter(rows.schema.field(name).type), rows[name].to_pylist())) for name in names]
     writes = rows[WRITE].to_pylist()
-    columns += [[instant(write, zone) for write in writes], [expires(write) for write in writes]]
+    columns += [[time_text(write, zone) for write in writes], [expires(write) for write in writes]]
     headings = [*(name.removeprefix("__") for name in names), "last write", "expires"]
     return [headings, *([shortened(value, _WIDEST) for value in row] for row in zip(*columns, strict=True))]
 

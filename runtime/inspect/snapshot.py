@@ -24,7 +24,7 @@ from hintplan.runtime.checkpoint.files import stored_files
 from hintplan.runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
 from hintplan.runtime.inspect.batches import entries_kept, last_numbers, parsed_record, record_files
 from hintplan.runtime.inspect.opening import no_checkpoint
-from hintplan.runtime.inspect.snapshot_parts import Part, snapshot_parts
+from hintplan.runtime.inspect.snapshot_parts import SnapshotPart, snapshot_parts
 from hintplan.runtime.storage.files import Files, files_at
 from hintplan.runtime.storage.local_files import LocalFiles
 
@@ -111,10 +111,10 @@ def _copied(checkpoint: str, directory: str, source: Files, target: Files) -> Sn
     ) from failure
 
 
-def _have(source: Files, target: Files, parts: list[Part]) -> dict[str, bool]:
+def _have(source: Files, target: Files, parts: list[SnapshotPart]) -> dict[str, bool]:
     """Copy or link ``parts``, and return for each whether it was linked."""
 
-    def one(part: Part) -> bool:
+    def one(part: SnapshotPart) -> bool:
         if target.take(part.path, source, link=part.link):
             return part.link
         data = source.read(part.path)

@@ -24,14 +24,14 @@ from hintplan.runtime.storage.names import MANIFEST, WRITTEN
 from hintplan.runtime.storage.read import read_manifest_file
 
 
-class Part(NamedTuple):
+class SnapshotPart(NamedTuple):
     """A file, by its path below the checkpoint; ``link`` is true if a hard link is allowed."""
 
     path: str
     link: bool = False
 
 
-def snapshot_parts(files: Files, record: CheckpointRecord, numbers: Mapping[str, int | None]) -> Iterator[Part]:
+def snapshot_parts(files: Files, record: CheckpointRecord, numbers: Mapping[str, int | None]) -> Iterator[SnapshotPart]:
     """Yield the files of each query after the batch in ``numbers``, Spark's files first.
 
     FileNotFoundError or RunError if files disappear in the meantime.
@@ -45,7 +45,7 @@ def snapshot_parts(files: Files, record: CheckpointRecord, numbers: Mapping[str,
             yield from _of_states(files, query, last)
 
 
-def _of_spark(files: Files, query: QueryRecord, last: int | None) -> Iterator[Part]:
+def _of_spark(files: Files, query: QueryRecord, last: int | None) -> Iterator[SnapshotPart]:
     here = query.logs
     names = files.names(here)
     yield from _with_checksums(here, names, [name for name in names if name == "metadata"])
@@ -66,15 +66,15 @@ def _of_spark(files: Files, query: QueryRecord, last: int | None) -> Iterator[Pa
         yield from _numbered(folder, files.names(folder), end)
 
 
-def _of_sinks(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
+def _of_sinks(files: Files, query: QueryRecord, last: int) -> Iterator[SnapshotPart]:
     """Yield the newest file of marks. It is not linked, because another file may later have its name."""
     folder = f"{query.id}/{MARKS}"
     numbers = [int(name) for name in files.names(folder) if name.isdecimal() and int(name) <= last]
     if numbers:
-        yield Part(f"{folder}/{max(numbers)}")
+        yield SnapshotPart(f"{folder}/{max(numbers)}")
 
 
-def _numbered(folder: str, names: Sequence[str], last: int | None) -> Iterator[Part]:
+def _numbered(folder: str, names: Sequence[str], last: int | None) -> Iterator[SnapshotPart]:
     """Yield the entries of a log up to ``last`` (None for all), oldest first, since these may soon be removed."""
 
     def number(name: str) -> int:
@@ -85,15 +85,15 @@ def _numbered(folder: str, names: Sequence[str], last: int | None) -> Iterator[P
     yield from _with_checksums(folder, names, sorted(chosen, key=number))
 
 
-def _with_checksums(folder: str, names: Sequence[str], chosen: Iterable[str]) -> Iterator[Part]:
+def _with_checksums(folder: str, names: Sequence[str], chosen: Iterable[str]) -> Iterator[SnapshotPart]:
     there = set(names)
     for name in chosen:
-        yield Part(f"{folder}/{name}")
+        yield SnapshotPart(f"{folder}/{name}")
         if f".{name}.crc" in there:
-            yield Part(f"{folder}/.{name}.crc")
+            yield SnapshotPart(f"{folder}/.{name}.crc")
 
 
-def _of_states(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
+def _of_states(files: Files, query: QueryRecord, last: int) -> Iterator[SnapshotPart]:
     for state in query.states:
         above = f"{query.id}/{STATE}/{state.place}"
         here = files_at(f"{files.root}/{above}")
@@ -106,4 +106,4 @@ def _of_states(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
             if mark in here.names(folder):
                 wanted[f"{folder}/{mark}"] = None
             wanted |= dict.fromkeys(ref.file for ref in read_manifest_file(here, path).segments.values())
-        yield from (Part(f"{above}/{path}", link=True) for path in wanted)
+        yield from (SnapshotPart(f"{above}/{path}", link=True) for path in wanted)

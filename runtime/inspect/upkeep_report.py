@@ -9,48 +9,48 @@ from hintplan.plans.text.aligned import aligned_rows
 from hintplan.plans.text.counts import count, human_bytes
 from hintplan.plans.text.escapes import clean
 from hintplan.runtime.inspect.compact import CompactedState, Compaction
-from hintplan.runtime.inspect.rows import instant, utc
+from hintplan.runtime.inspect.rows import time_text, utc
 from hintplan.runtime.inspect.snapshot import Snapshot
 
 _HEADINGS = ("", "rows", "", "bytes", "", "files", "")
 
 
-def snapshot_text(found: Snapshot) -> str:
+def snapshot_text(snapshot: Snapshot) -> str:
     """Return a line for each query, and the size of the snapshot."""
-    lines = [f"{found.plan} · {found.checkpoint} · snapshot {found.directory}", ""]
+    lines = [f"{snapshot.plan} · {snapshot.checkpoint} · snapshot {snapshot.directory}", ""]
     lines += aligned_rows(
         [
             (query, "no batch committed yet" if batch is None else f"up to batch {batch}")
-            for query, batch in found.batches.items()
+            for query, batch in snapshot.batches.items()
         ]
     )
-    linked = f", {count(found.linked, 'file')} shared with the checkpoint" if found.linked else ""
-    lines += ["", f"{count(found.files, 'file')}, {human_bytes(found.bytes)}{linked}"]
+    linked = f", {count(snapshot.linked, 'file')} shared with the checkpoint" if snapshot.linked else ""
+    lines += ["", f"{count(snapshot.files, 'file')}, {human_bytes(snapshot.bytes)}{linked}"]
     return clean("\n".join(lines))
 
 
-def snapshot_json(found: Snapshot) -> dict[str, Any]:
+def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
     """Return the same result as JSON values."""
     return {
-        "plan": found.plan,
-        "checkpoint": found.checkpoint,
-        "snapshot": found.directory,
-        "queries": [{"id": query, "batch": batch} for query, batch in found.batches.items()],
-        "files": found.files,
-        "bytes": found.bytes,
-        "linked": found.linked,
+        "plan": snapshot.plan,
+        "checkpoint": snapshot.checkpoint,
+        "snapshot": snapshot.directory,
+        "queries": [{"id": query, "batch": batch} for query, batch in snapshot.batches.items()],
+        "files": snapshot.files,
+        "bytes": snapshot.bytes,
+        "linked": snapshot.linked,
     }
 
 
-def compaction_text(found: Compaction) -> str:
+def compaction_text(compaction: Compaction) -> str:
     """Return a line for each state, with rows, bytes and files before and after."""
-    when = f"{instant(found.at, found.time_zone)} {found.time_zone}"
-    several = len({state.query for state in found.states}) > 1
-    table = [_HEADINGS, *(_cells(state, several) for state in (*found.states, found.total))]
+    when = f"{time_text(compaction.at, compaction.time_zone)} {compaction.time_zone}"
+    several = len({state.query for state in compaction.states}) > 1
+    table = [_HEADINGS, *(_cells(state, several) for state in (*compaction.states, compaction.total))]
     lines = aligned_rows(table, right=range(1, len(_HEADINGS), 2))
-    notes = [f"{_name(state, several)} keeps its rows: {state.kept}" for state in found.states if state.kept]
+    notes = [f"{_name(state, several)} keeps its rows: {state.kept}" for state in compaction.states if state.kept]
     blocks = [
-        f"{found.plan} · {found.checkpoint} · expired at {when}",
+        f"{compaction.plan} · {compaction.checkpoint} · expired at {when}",
         "\n".join(lines),
         *(["\n".join(notes)] * any(notes)),
     ]
@@ -71,12 +71,12 @@ def _name(state: CompactedState, several: bool) -> str:
     return f"{state.operator} ({state.query})" if several and state.query else state.operator
 
 
-def compaction_json(found: Compaction) -> dict[str, Any]:
+def compaction_json(compaction: Compaction) -> dict[str, Any]:
     """Return the same result as JSON values, with the time in UTC."""
     return {
-        "plan": found.plan,
-        "checkpoint": found.checkpoint,
-        "at": utc(found.at),
+        "plan": compaction.plan,
+        "checkpoint": compaction.checkpoint,
+        "at": utc(compaction.at),
         "states": [
             {
                 "query": state.query,
@@ -84,9 +84,9 @@ def compaction_json(found: Compaction) -> dict[str, Any]:
                 **_sizes_json(state),
                 "kept-because": state.kept or None,
             }
-            for state in found.states
+            for state in compaction.states
         ],
-        "total": _sizes_json(found.total),
+        "total": _sizes_json(compaction.total),
     }
 
 

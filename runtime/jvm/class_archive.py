@@ -92,7 +92,7 @@ _FILES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class JavaEnvironment:
     """A Java and a Spark. ``place`` is the digest of their paths, ``content`` the digest of their current files."""
 
     java: Path
@@ -124,7 +124,7 @@ def class_data() -> list[str]:
 
 def submit_options() -> dict[str, str]:
     """Return the variable with which a JVM of Spark's launcher uses the archive; the user's own options win."""
-    words = [*map(quoted, options()), os.environ.get(_SUBMIT_OPTIONS, "")]
+    words = [*map(quoted_option, options()), os.environ.get(_SUBMIT_OPTIONS, "")]
     return {_SUBMIT_OPTIONS: " ".join(filter(None, words))} if any(words) else {}
 
 
@@ -177,7 +177,7 @@ def make_in_background() -> None:
         process.returncode = 0  # it outlives this process, and Python must not warn about that
 
 
-def environment(variables: Mapping[str, str] | None = None) -> Environment | None:
+def environment(variables: Mapping[str, str] | None = None) -> JavaEnvironment | None:
     """Return the environment of a JVM that starts with ``variables``, by default with the variables of this process.
 
     It is None if it can have no archive. There are four such cases:
@@ -203,7 +203,7 @@ def environment(variables: Mapping[str, str] | None = None) -> Environment | Non
     except OSError:
         return None
     place = [str(real), str(jars), sys.platform, platform.machine()]
-    return Environment(
+    return JavaEnvironment(
         java=real, jars=jars, place=_digest(*place), content=_digest(*content, release.decode(errors="replace"))
     )
 
@@ -218,8 +218,8 @@ def _spark_home(variables: Mapping[str, str]) -> Path | None:
     return home if (home / "bin" / "spark-submit").is_file() and not (home / "spark-distribution").exists() else None
 
 
-def _stamp(found: os.stat_result) -> str:
-    return f"{found.st_size} {found.st_mtime_ns}"
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _digest(*parts: str) -> str:
@@ -242,11 +242,11 @@ def _owned(folder: Path, *, create: bool = False) -> bool:
         return False
 
 
-def _is_private(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IRWXO)
+def _is_private(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IRWXO)
 
 
-def _whole(here: Environment) -> Path | None:
+def _whole(here: JavaEnvironment) -> Path | None:
     """Return the archive of ``here`` if it is unchanged since it was made, and belongs to this user alone."""
     path = _folder() / here.name
     if not _owned(path.parent):
@@ -263,7 +263,7 @@ def _note(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def _failure(here: Environment) -> Path:
+def _failure(here: JavaEnvironment) -> Path:
     return _folder() / f"{here.place}-{here.content}.failed"
 
 
@@ -279,7 +279,7 @@ def _alone(lock: Path) -> Iterator[bool]:
         yield True
 
 
-def _made(here: Environment, folder: Path) -> bool:
+def _made(here: JavaEnvironment, folder: Path) -> bool:
     """Make the archive of ``here`` and move it into place as a whole; return False if Java does not make one."""
     path, part = folder / here.name, folder / f"{here.name}.{os.getpid()}.part"
     try:
@@ -303,7 +303,7 @@ def _run_jobs(part: Path) -> None:
 
     The JVM also holds the pipe, and ends after the command. So the pipe ends when the archive is complete.
     """
-    variables = {**os.environ, VARIABLE: OFF, _SUBMIT_OPTIONS: quoted(f"-XX:ArchiveClassesAtExit={part}")}
+    variables = {**os.environ, VARIABLE: OFF, _SUBMIT_OPTIONS: quoted_option(f"-XX:ArchiveClassesAtExit={part}")}
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"):
         variables.pop(name, None)
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(HOME), variables.get("PYTHONPATH"))))
@@ -324,7 +324,7 @@ def _run_jobs(part: Path) -> None:
         )
 
 
-def _is_usable(here: Environment, part: Path) -> bool:
+def _is_usable(here: JavaEnvironment, part: Path) -> bool:
     """Return True if Java accepts ``part``, with all of its checksums, and the other options.
 
     A crash writes its report to the working directory.
@@ -355,7 +355,7 @@ def _remove_parts(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _remove_replaced(here: Environment, folder: Path) -> None:
+def _remove_replaced(here: JavaEnvironment, folder: Path) -> None:
     """Remove older archives for the place of this environment, and archives of Sparks that no longer exist."""
     for path in folder.glob("*.jsa"):
         if path.name != here.name and (path.name.startswith(f"{here.place}-") or not _is_there(path)):
@@ -371,7 +371,7 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def quoted(option: str) -> str:
+def quoted_option(option: str) -> str:
     """Return ``option`` as a word of ``SPARK_SUBMIT_OPTS``, quoted for Spark's launcher."""
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

@@ -226,7 +226,7 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
     )
 
 
-def given_rows(accumulator: Accumulator, rows: pa.Table, groups: Int64s, weights: Int64s | None) -> GivenRows:
+def function_rows(accumulator: Accumulator, rows: pa.Table, groups: Int64s, weights: Int64s | None) -> GivenRows:
     """Return the input of the user-defined function behind ``accumulator`` for ``rows``."""
     arguments = tuple(rows[name].combine_chunks() for name in accumulator.arguments)
     used = used_rows(accumulator.filter, rows)
@@ -245,7 +245,7 @@ def folded_anew(accumulator: Accumulator, rows: pa.Table, groups: Int64s) -> pa.
     """Return the accumulators of a user-defined function for new groups, whose rows are inserts only."""
     assert accumulator.user is not None
     live = np.zeros(int(groups.max(initial=-1)) + 1, np.bool_)
-    user_rows = given_rows(accumulator, rows, groups, None)
+    user_rows = function_rows(accumulator, rows, groups, None)
     return accumulator.user.folded(user_rows, pa.nulls(len(live), accumulator.type), live)
 
 
@@ -317,7 +317,7 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
     if accumulator.function in ("first", "last"):
         return _at_an_end(groups, part, size, first=accumulator.function == "first")
     if accumulator.is_moments:
-        return moments.folded(groups, part, size)
+        return moments.folded_moments(groups, part, size)
     if accumulator.is_multiset:
         return added(groups, part, size)
     if accumulator.is_linear and not pa.types.is_decimal(accumulator.type):
@@ -466,15 +466,15 @@ def result(
     return pc.if_else(empty, pa.scalar(None, kind), value)
 
 
-def _variance(less: int, root: bool, found: pa.Array, *others: pa.Array) -> pa.Array:
+def _variance(less: int, root: bool, parts: pa.Array, *others: pa.Array) -> pa.Array:
     """Return a variance, or its root; NaN for a group with values that are not finite, counted in ``others``."""
-    value = moments.variance(found, less)
+    value = moments.variance(parts, less)
     if root:
         value = pc.sqrt(value)
     if not others:
         return value
     odd = np.sum([np.asarray(pc.fill_null(count, 0)) for count in others], axis=0)
-    number = odd + np.asarray(pc.fill_null(pc.struct_field(found, [0]), 0))
+    number = odd + np.asarray(pc.fill_null(pc.struct_field(parts, [0]), 0))
     value = _or_nan(value, pa.array(odd > 0))
     return pc.if_else(pa.array(number > less), value, pa.scalar(None, value.type))
 

@@ -72,7 +72,7 @@ def last_emptied(groups: Int64s, weights: Int64s, start: Int64s) -> Int64s:
     return last
 
 
-def pieces(groups: Int64s, weights: Int64s) -> Int64s:
+def summable_pieces(groups: Int64s, weights: Int64s) -> Int64s:
     """Assign numbers to the rows of each group; rows with one number can be summed up for any previous count.
 
     Numbers ascend with the rows. A retraction that takes the count below all earlier levels has a number of its own: it
@@ -82,7 +82,7 @@ def pieces(groups: Int64s, weights: Int64s) -> Int64s:
       before them, it is empty after them.
     - The second is for the later rows. If the group was empty before them, they are all its rows.
 
-    >>> pieces(np.zeros(7, np.int64), np.array([1, -1, -1, 1, -1, 1, 1])).tolist()
+    >>> summable_pieces(np.zeros(7, np.int64), np.array([1, -1, -1, 1, -1, 1, 1])).tolist()
     [1, 1, 3, 4, 4, 5, 5]
     """
     alone = overdrawn(groups, weights, np.zeros(int(groups.max(initial=-1)) + 1, np.int64))

@@ -26,7 +26,7 @@ def digits_of(kind: pa.DataType) -> tuple[int, int] | None:
     return (_DIGITS[kind], 0) if kind in _DIGITS else None
 
 
-def as_decimal(precision: int, scale: int) -> pa.DataType:
+def decimal_type(precision: int, scale: int) -> pa.DataType:
     """Return the DECIMAL of these digits; beyond 38, it has fewer digits after the point."""
     if precision > MOST_DIGITS:
         precision, scale = MOST_DIGITS, max(scale - (precision - MOST_DIGITS), 0)
@@ -36,7 +36,7 @@ def as_decimal(precision: int, scale: int) -> pa.DataType:
 def decimal_of(one: tuple[int, int], other: tuple[int, int]) -> pa.DataType:
     """Return the common DECIMAL of two pairs of precision and scale."""
     scale = max(one[1], other[1])
-    return as_decimal(max(one[0] - one[1], other[0] - other[1]) + scale, scale)
+    return decimal_type(max(one[0] - one[1], other[0] - other[1]) + scale, scale)
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hintplan.runtime.kernels.conversion import Value
-from hintplan.runtime.state.nested_values import numbered
+from hintplan.runtime.state.nested_values import nested_numbers
 
 _PLAIN: dict[str, Callable[[Value, Value], Value]] = {
     "=": pc.equal,
@@ -87,7 +87,7 @@ def matches(text: Value, *, pattern: str) -> Value:
 
 def compare_nested(left: pa.Array, right: pa.Array, *, sign: str) -> pa.Array:
     """Return ``=`` or ``<>`` of ROWs, ARRAYs or MAPs: NULL for NULL, but NULL inside a value equals NULL."""
-    both = numbered(pa.concat_arrays([left, right.cast(left.type)]))
+    both = nested_numbers(pa.concat_arrays([left, right.cast(left.type)]))
     same = pc.equal(both[: len(left)], both[len(left) :])
     return same if sign == "=" else pc.invert(same)
 

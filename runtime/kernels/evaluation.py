@@ -23,7 +23,7 @@ from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.state.layout import Int64s
 
 
-class Rows:
+class EvaluatedRows:
     """Columns by name; each is fetched on its first use."""
 
     def __init__(self, column: Callable[[str], pa.Array], size: int) -> None:
@@ -37,10 +37,10 @@ class Rows:
             column = self._taken[name] = self._column(name)
         return column
 
-    def at(self, places: Int64s) -> Rows:
+    def at(self, places: Int64s) -> EvaluatedRows:
         """Return the rows at ``places``."""
         chosen = pa.array(places)
-        return Rows(lambda name: self.column(name).take(chosen), len(places))
+        return EvaluatedRows(lambda name: self.column(name).take(chosen), len(places))
 
 
 def _inherit(node: Node, parts: Sequence[Node], *, fails: bool = False, slow: bool = False) -> None:
@@ -62,7 +62,7 @@ class Read:
     may_fail: bool = False
     by_row: bool = False
 
-    def on(self, rows: Rows) -> Value:
+    def on(self, rows: EvaluatedRows) -> Value:
         return rows.column(self.name)
 
 
@@ -76,7 +76,7 @@ class Constant:
     def kind(self) -> pa.DataType:
         return self.value.type
 
-    def on(self, rows: Rows) -> Value:
+    def on(self, rows: EvaluatedRows) -> Value:
         return self.value
 
 
@@ -100,7 +100,7 @@ class Apply:
     def __post_init__(self) -> None:
         _inherit(self, self.args, fails=self.fails, slow=self.slow)
 
-    def on(self, rows: Rows) -> Value:
+    def on(self, rows: EvaluatedRows) -> Value:
         values = [arg.on(rows) for arg in self.args]
         try:
             return self.function(*values)
@@ -129,14 +129,14 @@ class Connect:
     def __post_init__(self) -> None:
         _inherit(self, self.parts)
 
-    def on(self, rows: Rows) -> Value:
+    def on(self, rows: EvaluatedRows) -> Value:
         join = pc.and_kleene if self.every else pc.or_kleene
         value = self.parts[0].on(rows)
         for part in self.parts[1:]:
             value = join(value, self._unsettled(part, value, rows) if part.may_fail else part.on(rows))
         return value
 
-    def _unsettled(self, part: Node, value: Value, rows: Rows) -> Value:
+    def _unsettled(self, part: Node, value: Value, rows: EvaluatedRows) -> Value:
         settled = pa.scalar(not self.every)
         unsettled = pc.fill_null(pc.not_equal(as_array(value, rows.size), settled), not self.chooses)
         places = np.flatnonzero(unsettled)
@@ -164,7 +164,7 @@ class Choose:
     def __post_init__(self) -> None:
         _inherit(self, (*(node for branch in self.branches for node in branch), self.default))
 
-    def on(self, rows: Rows) -> Value:
+    def on(self, rows: EvaluatedRows) -> Value:
         if self.may_fail:
             return self._in_turn(rows)
         value = self.default.on(rows)
@@ -172,7 +172,7 @@ class Choose:
             value = pc.if_else(pc.fill_null(condition.on(rows), False), chosen.on(rows), value)
         return value
 
-    def _in_turn(self, rows: Rows) -> pa.Array:
+    def _in_turn(self, rows: EvaluatedRows) -> pa.Array:
         places: list[Int64s] = []
         values = []
         remaining, left = rows, np.arange(rows.size, dtype=np.int64)
@@ -211,7 +211,7 @@ class Coalesce:
     def __post_init__(self) -> None:
         _inherit(self, self.parts)
 
-    def on(self, rows: Rows) -> Value:
+    def on(self, rows: EvaluatedRows) -> Value:
         value = self.parts[0].on(rows)
         for part in self.parts[1:]:
             if not part.may_fail:

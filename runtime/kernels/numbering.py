@@ -97,7 +97,7 @@ class Occurrences:
         return is_wanted
 
 
-def keys_of(rows: pa.Table, key: Sequence[str]) -> tuple[Int64s, Int64s]:
+def numbered_keys(rows: pa.Table, key: Sequence[str]) -> tuple[Int64s, Int64s]:
     """Return the key of each row as a number, and the index of the first row of each key."""
     if not key:
         return np.zeros(rows.num_rows, np.int64), np.zeros(min(1, rows.num_rows), np.int64)
@@ -116,7 +116,7 @@ def occurrences(
 
 def first_of_each_key(numbering: Numbering, batch: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return the rows of an insert-only batch that can have one of the first numbers, in their order."""
-    groups, first = keys_of(batch, key)
+    groups, first = numbered_keys(batch, key)
     sizes = np.bincount(groups, minlength=len(first))
     ends = numbering.ends(batch.take(first), len(first))
     if bool((sizes <= ends).all()):
@@ -126,26 +126,27 @@ def first_of_each_key(numbering: Numbering, batch: pa.Table, key: Sequence[str])
     return batch.take(np.sort(order[rank < ends[groups[order]]]))
 
 
-def emitted(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
+def emitted(numbering: Numbering, occurrences: Occurrences, rows: Rows) -> pa.Table:
     """Return the changes that a batch makes to the wanted rows, with row kinds."""
     by_number = numbering.number is not None or numbering.start == numbering.end
-    return (_at_each_number if by_number else _moves)(numbering, found, rows)
+    return (_at_each_number if by_number else _moves)(numbering, occurrences, rows)
 
 
-def _shown(numbering: Numbering, found: Occurrences, there: Mask) -> tuple[Mask, Int64s]:
+def _shown(numbering: Numbering, occurrences: Occurrences, there: Mask) -> tuple[Mask, Int64s]:
     """Return a mask of the occurrences ``there`` that have a wanted number, and the numbers of all occurrences."""
-    numbers = found.numbers(there)
-    return there & (numbers >= numbering.start) & (numbers <= found.ends), numbers
+    numbers = occurrences.numbers(there)
+    return there & (numbers >= numbering.start) & (numbers <= occurrences.ends), numbers
 
 
-def _moves(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
+def _moves(numbering: Numbering, occurrences: Occurrences, rows: Rows) -> pa.Table:
     """Return the rows that leave the wanted numbers, and then the rows that enter them."""
-    before, _ = _shown(numbering, found, found.was)
-    after, _ = _shown(numbering, found, found.is_)
-    size = int(found.which.max(initial=-1)) + 1
-    change = np.bincount(found.which[after], minlength=size) - np.bincount(found.which[before], minlength=size)
-    _, at = np.unique(found.which, return_index=True)
-    in_order = found.which[np.sort(at)]
+    before, _ = _shown(numbering, occurrences, occurrences.was)
+    after, _ = _shown(numbering, occurrences, occurrences.is_)
+    size = int(occurrences.which.max(initial=-1)) + 1
+    change = np.bincount(occurrences.which[after], minlength=size)
+    change -= np.bincount(occurrences.which[before], minlength=size)
+    _, at = np.unique(occurrences.which, return_index=True)
+    in_order = occurrences.which[np.sort(at)]
     change = change[in_order]
     gone = np.repeat(in_order[change < 0], -change[change < 0])
     came = np.repeat(in_order[change > 0], change[change > 0])
@@ -153,17 +154,17 @@ def _moves(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
     return rows(np.concatenate((gone, came))).append_column(KIND, pa.array(kinds))
 
 
-def _at_each_number(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.Table:
+def _at_each_number(numbering: Numbering, occurrences: Occurrences, rows: Rows) -> pa.Table:
     """Return the changes at the numbers that have another row than before the batch."""
-    was, was_number = _shown(numbering, found, found.was)
-    is_, number = _shown(numbering, found, found.is_)
+    was, was_number = _shown(numbering, occurrences, occurrences.was)
+    is_, number = _shown(numbering, occurrences, occurrences.is_)
     span = max(int(was_number.max(initial=0)), int(number.max(initial=0))) + 1
-    was_slot, slot = (found.keys * span + was_number)[was], (found.keys * span + number)[is_]
+    was_slot, slot = (occurrences.keys * span + was_number)[was], (occurrences.keys * span + number)[is_]
     slots = np.sort(np.concatenate((was_slot, slot)), kind="stable")  # fast: two sorted runs
     slots = slots[np.concatenate(([True], slots[1:] != slots[:-1]))[: len(slots)]]
     before, after = np.full(len(slots), -1, np.int64), np.full(len(slots), -1, np.int64)
-    before[np.searchsorted(slots, was_slot)] = found.which[was]
-    after[np.searchsorted(slots, slot)] = found.which[is_]
+    before[np.searchsorted(slots, was_slot)] = occurrences.which[was]
+    after[np.searchsorted(slots, slot)] = occurrences.which[is_]
     changed = before != after
     before, after = before[changed], after[changed]
     old, new = rows(before), rows(after)

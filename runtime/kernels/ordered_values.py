@@ -33,7 +33,7 @@ def ordered_values_layout(what: str, keys: pa.Schema, kind: pa.DataType) -> Stat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedValues:
     """Values of groups at their places, sorted by group and place."""
 
     groups: Int64s
@@ -41,9 +41,9 @@ class Placed:
     values: pa.Array
 
     @staticmethod
-    def sorted(groups: Int64s, places: Int64s, values: pa.Array) -> Placed:
+    def sorted(groups: Int64s, places: Int64s, values: pa.Array) -> PlacedValues:
         order = np.lexsort((places, groups))
-        return Placed(groups=groups[order], places=places[order], values=values.take(pa.array(order)))
+        return PlacedValues(groups=groups[order], places=places[order], values=values.take(pa.array(order)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class OrderedChange:
     """
 
     numbered: Int64s
-    added: Placed
+    added: PlacedValues
     lost_groups: Int64s
     lost_places: Int64s
 
@@ -101,7 +101,7 @@ def update_ordered_values(
     added, lost = kept & is_new, ~kept & ~is_new
     return OrderedChange(
         numbered=numbered + np.bincount(groups[weights > 0], minlength=len(numbered)),
-        added=Placed.sorted(group[entry[added]], place[added], value.take(pa.array(entry[added]))),
+        added=PlacedValues.sorted(group[entry[added]], place[added], value.take(pa.array(entry[added]))),
         lost_groups=group[entry[lost]],
         lost_places=place[lost],
     )
@@ -163,7 +163,7 @@ def by_entry(entry: Int64s, place: Int64s, entries: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(place[order]))
 
 
-def all_placed(state: KeyedState, batch: GroupedRows, groups: Int64s) -> Placed:
+def all_placed(state: KeyedState, batch: GroupedRows, groups: Int64s) -> PlacedValues:
     """Return all values of these ``groups`` of the batch."""
     parts = [(np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], state.layout.schema.field(VALUE).type))]
     for place, code in state.scan(batch.keys.take(groups), batch.hashes[groups]):
@@ -172,7 +172,7 @@ def all_placed(state: KeyedState, batch: GroupedRows, groups: Int64s) -> Placed:
         row = np.repeat(np.arange(len(code)), np.asarray(pc.list_value_length(places)))
         values = rows[VALUE].combine_chunks().take(pa.array(row))
         parts.append((groups[place[row]], np.asarray(places.flatten()), values))
-    return Placed.sorted(
+    return PlacedValues.sorted(
         np.concatenate([f[0] for f in parts]),
         np.concatenate([f[1] for f in parts]),
         pa.concat_arrays([f[2] for f in parts]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hintplan.runtime.kernels.evaluation import Node, Rows, as_array
+from hintplan.runtime.kernels.evaluation import EvaluatedRows, Node, as_array
 from hintplan.runtime.state.identity import Mask, without_chunks
 
 
@@ -36,5 +36,5 @@ class JoinCondition:
         if not pairs:
             return pa.nulls(0, self.expression.kind)
         sides = {"l": left, "r": right}
-        rows = Rows(lambda name: without_chunks(sides[name[0]][name[2:]]), pairs)
+        rows = EvaluatedRows(lambda name: without_chunks(sides[name[0]][name[2:]]), pairs)
         return as_array(self.expression.on(rows), pairs)

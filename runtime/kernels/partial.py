@@ -6,8 +6,9 @@ and their number.
 Rows may be summed up only if the result does not depend on how many rows the group had before. It does depend on this
 for a retraction that takes the count below all earlier levels in its piece of the batch. Only the state shows whether
 there is a row to retract, and whether the group is empty afterwards. Such rows stay single. The rows between two of
-them become a row of weight 0 and a row with the others (:func:`~hintplan.runtime.kernels.changelog.pieces`). So a
-group becomes three rows, no matter how often it is updated.
+them become a row of weight 0 and a row with the others
+(:func:`~hintplan.runtime.kernels.changelog.summable_pieces`). So a group becomes three rows, no matter how often it is
+updated.
 
 Rows with large amounts stay single too (:mod:`hintplan.runtime.kernels.in_steps`). A user-defined aggregate function is
 summed up only over insert-only input. This module knows no state.
@@ -21,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
-from hintplan.runtime.kernels.changelog import pieces, weights_of
+from hintplan.runtime.kernels.changelog import summable_pieces, weights_of
 from hintplan.runtime.kernels.in_steps import are_large, has_range
 from hintplan.runtime.operator import hash_column
 from hintplan.runtime.state.identity import Mask, hashed_groups
@@ -69,7 +70,7 @@ class PartialSums:
         weights = weights_of(batch)
         large = self._are_large(batch, weights, groups, len(first))
         if large.any() or (weights is not None and weights.min(initial=1) < 0):
-            number = pieces(groups, np.ones(len(groups), np.int64) if weights is None else weights)
+            number = summable_pieces(groups, np.ones(len(groups), np.int64) if weights is None else weights)
             number = np.where(large[groups], np.arange(len(groups)), number)
             _, groups = np.unique(groups * (int(number.max()) + 1) + number, return_inverse=True)
         return self._summed(batch, weights, groups)

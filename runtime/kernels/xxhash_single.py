@@ -38,7 +38,7 @@ def hash_bytes(data: bytes | memoryview, seed: int) -> int:
     if length >= 32:
         place = length - length % 32
         lanes = stripes(data[:place], [(seed + _P1 + _P2) & _ALL, (seed + _P2) & _ALL, seed, (seed - _P1) & _ALL])
-        hashed = merged(lanes)
+        hashed = merged_lanes(lanes)
     hashed = (hashed + length) & _ALL
     while place + 8 <= length:
         hashed = _with_word(hashed, int.from_bytes(data[place : place + 8], "little"))
@@ -66,7 +66,7 @@ def stripes(data: bytes | memoryview, lanes: list[int]) -> list[int]:
     return [a, b, c, d]
 
 
-def merged(lanes: list[int]) -> int:
+def merged_lanes(lanes: list[int]) -> int:
     """Merge the lanes into the hash of all whole stripes."""
     hashed = sum(_rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & _ALL
     for lane in lanes:
@@ -78,16 +78,16 @@ def _rotated(value: int, bits: int) -> int:
     return (value << bits | value >> (64 - bits)) & _ALL
 
 
-def _with_word(found: int, word: int) -> int:
-    found ^= _rotated(word * _P2 & _ALL, 31) * _P1 & _ALL
-    return (_rotated(found, 27) * _P1 + _P4) & _ALL
+def _with_word(digest: int, word: int) -> int:
+    digest ^= _rotated(word * _P2 & _ALL, 31) * _P1 & _ALL
+    return (_rotated(digest, 27) * _P1 + _P4) & _ALL
 
 
-def _with_half(found: int, half: int) -> int:
-    return (_rotated(found ^ (half * _P1 & _ALL), 23) * _P2 + _P3) & _ALL
+def _with_half(digest: int, half: int) -> int:
+    return (_rotated(digest ^ (half * _P1 & _ALL), 23) * _P2 + _P3) & _ALL
 
 
-def _finished(found: int) -> int:
-    found = (found ^ found >> 33) * _P2 & _ALL
-    found = (found ^ found >> 29) * _P3 & _ALL
-    return found ^ found >> 32
+def _finished(digest: int) -> int:
+    digest = (digest ^ digest >> 33) * _P2 & _ALL
+    digest = (digest ^ digest >> 29) * _P3 & _ALL
+    return digest ^ digest >> 32

@@ -101,28 +101,28 @@ class Measured:
             self.into.set(table.SOURCE_LAG_SIZE, behind.bytes, *labels)
             self.into.set(table.SOURCE_LAG_OFFSETS, behind.offsets, *labels)
 
-    def _operator(self, query: str, name: str, found: OperatorProgress) -> None:
+    def _operator(self, query: str, name: str, progress: OperatorProgress) -> None:
         labels, into = self._labels(query, name), self.into
-        into.add(table.OPERATOR_ROWS_IN, found.rows_in, *labels)
-        into.add(table.OPERATOR_ROWS_OUT, found.rows_out, *labels)
-        into.set(table.STATE_ROWS, found.state_rows, *labels)
-        into.set(table.STATE_SIZE, found.state_bytes, *labels)
-        oldest = None if found.oldest_write is None else found.oldest_write / 1000
+        into.add(table.OPERATOR_ROWS_IN, progress.rows_in, *labels)
+        into.add(table.OPERATOR_ROWS_OUT, progress.rows_out, *labels)
+        into.set(table.STATE_ROWS, progress.state_rows, *labels)
+        into.set(table.STATE_SIZE, progress.state_bytes, *labels)
+        oldest = None if progress.oldest_write is None else progress.oldest_write / 1000
         into.set(table.STATE_OLDEST, oldest, *labels)
-        for count, value in found.counts.items():
+        for count, value in progress.counts.items():
             into.add(table.OPERATOR_COUNTED, value, *labels, count)
-        for operation, value in found.file_operations.items():
+        for operation, value in progress.file_operations.items():
             into.add(table.STATE_FILE_OPERATIONS, value, *labels, operation)
 
     def _counted(
-        self, query: str, name: str, found: Mapping[str, int], metrics: Mapping[str, tuple[Metric, float]]
+        self, query: str, name: str, counts: Mapping[str, int], metrics: Mapping[str, tuple[Metric, float]]
     ) -> None:
         labels = self._labels(query, name)
         for counter, (metric, unit) in metrics.items():
             if metric.type == "counter":
-                self.into.add(metric, found[counter] * unit, *labels)
+                self.into.add(metric, counts[counter] * unit, *labels)
             else:
-                self.into.set(metric, found[counter] * unit, *labels)
+                self.into.set(metric, counts[counter] * unit, *labels)
 
     def _cached(self, query: str, job: JobProgress) -> None:
         for name, result in job.cached.items():

@@ -72,6 +72,6 @@ class _Collector(Collector):
         return family
 
 
-def _cumulative(found: Histogram) -> list[tuple[str, float]]:
+def _cumulative(histogram: Histogram) -> list[tuple[str, float]]:
     bounds = [*map(str, BUCKETS), "+Inf"]
-    return list(zip(bounds, accumulate(found.counts), strict=True))
+    return list(zip(bounds, accumulate(histogram.counts), strict=True))

@@ -34,7 +34,7 @@ from hintplan.runtime.kernels.accumulators import (
     accumulators_of,
     combine,
     contribution,
-    given_rows,
+    function_rows,
     known,
     listed_columns,
     result,
@@ -78,7 +78,7 @@ from hintplan.runtime.state.identity import (
 from hintplan.runtime.state.inherit import inherit_tables
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
-from hintplan.runtime.state.tables import committed, open_tables
+from hintplan.runtime.state.tables import commit_states, open_tables
 
 GROUPS = "groups"
 
@@ -218,7 +218,7 @@ class AggregateOperator:
             batch = rows.combine_chunks()
             weights = batch[WEIGHT].to_numpy() if WEIGHT in batch.column_names else weights_of(batch)
             output = _update(self, states, batch, weights, now)
-        return committed(states, output, _rows_behind(rows))
+        return commit_states(states, output, _rows_behind(rows))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)
@@ -398,7 +398,7 @@ def _folded(
         if WEIGHT in batch.column_names:
             new[a.name] = a.user.merged(grouped.groups, batch[a.name].combine_chunks(), old[a.name], live)
         else:
-            rows = given_rows(a, batch, grouped.groups, weights)
+            rows = function_rows(a, batch, grouped.groups, weights)
             new[a.name] = a.user.folded(rows, old[a.name], live)
     return new
 

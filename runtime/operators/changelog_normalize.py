@@ -24,7 +24,7 @@ from hintplan.runtime.state.identity import encode_groups
 from hintplan.runtime.state.inherit import inherit_tables
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import StateLayout
-from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.tables import commit_states, open_tables, rows_in
 
 ROWS = "rows"
 
@@ -64,7 +64,7 @@ class ChangelogNormalizeOperator:
         output = self.output.empty_table()
         if rows is not None and rows.num_rows:
             output = _replace(self, states[ROWS], _last_of_each_key(self, rows.combine_chunks()), now)
-        return committed(states, output, rows_in(deltas))
+        return commit_states(states, output, rows_in(deltas))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

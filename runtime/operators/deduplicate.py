@@ -24,12 +24,12 @@ from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from hintplan.runtime.kernels.changelog import changelog_between
 from hintplan.runtime.operator import KIND, Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
-from hintplan.runtime.operators.thinned import Thinned
+from hintplan.runtime.operators.task_filter import TaskFilter
 from hintplan.runtime.state.identity import Mask, hashed_groups, without_chunks
 from hintplan.runtime.state.inherit import inherit_tables
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import Int64s, StateLayout
-from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.tables import commit_states, open_tables, rows_in
 
 ROWS = "rows"
 COUNTS = ("rows_passed_over",)
@@ -65,7 +65,7 @@ class DeduplicateOperator:
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        thinned = Thinned(columns=self.columns, chosen=partial(_one_of_each_key, self))
+        thinned = TaskFilter(columns=self.columns, chosen=partial(_one_of_each_key, self))
         return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=False, presum=thinned),)
 
     @property
@@ -80,7 +80,7 @@ class DeduplicateOperator:
         output, kept = self.output.empty_table(), 0
         if rows is not None and rows.num_rows:
             output, kept = _keep(self, states[ROWS], _one_of_each_key(self, rows.combine_chunks()), now)
-        return committed(states, output, came, metrics=(came - kept,))
+        return commit_states(states, output, came, metrics=(came - kept,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

@@ -17,15 +17,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from hintplan.runtime.kernels.numbering import Numbering, emitted, first_of_each_key, keys_of, occurrences
+from hintplan.runtime.kernels.numbering import Numbering, emitted, first_of_each_key, numbered_keys, occurrences
 from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
-from hintplan.runtime.operators.thinned import Thinned
+from hintplan.runtime.operators.task_filter import TaskFilter
 from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.state.inherit import inherit_tables
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import Int64s, StateLayout, prefixed_hash
-from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.tables import commit_states, open_tables, rows_in
 from hintplan.runtime.state.under_keys import rows_at, stored_under, write_again
 
 FIRST = "first"
@@ -57,7 +57,7 @@ class FirstRowsOperator:
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
         chosen = partial(first_of_each_key, self.numbering, key=self.key)
-        thinned = Thinned(columns=self.columns, chosen=chosen)
+        thinned = TaskFilter(columns=self.columns, chosen=chosen)
         return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=False, presum=thinned),)
 
     @property
@@ -73,7 +73,7 @@ class FirstRowsOperator:
         if rows is not None and rows.num_rows:
             first = first_of_each_key(self.numbering, rows.combine_chunks(), self.key)
             output, kept = _update(self, states[FIRST], first, now)
-        return committed(states, output, came, metrics=(came - kept,))
+        return commit_states(states, output, came, metrics=(came - kept,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)
@@ -83,7 +83,7 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
     """Store the rows of ``batch`` that are among the first; return the changes and the number of stored rows."""
     numbering = operator.numbering
     rows, hashes = batch.select(operator.columns.names), batch[hash_name(0)].to_numpy()
-    key_of, first_of_key = keys_of(rows, operator.key)
+    key_of, first_of_key = numbered_keys(rows, operator.key)
     keys = rows.select(list(operator.key))
     keys = keys.take(first_of_key) if operator.key else keys
     key, code = stored_under(state, keys, hashes[first_of_key], expired=True)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hintplan.runtime.kernels.accumulators import Accumulator, combine, summed
 from hintplan.runtime.kernels.folds.lists import one_each
-from hintplan.runtime.kernels.ordered_values import OrderedChange, Placed, all_placed, update_ordered_values
+from hintplan.runtime.kernels.ordered_values import OrderedChange, PlacedValues, all_placed, update_ordered_values
 from hintplan.runtime.kernels.values import GroupedRows, RowValues
 from hintplan.runtime.state.identity import Mask, encode_groups
 from hintplan.runtime.state.keyed import KeyedState
@@ -91,7 +91,7 @@ def _to_read(accumulator: Accumulator, old: Mapping[str, pa.Array], change: Orde
     return np.unique(change.lost_groups[shown[change.lost_groups] == change.lost_places])
 
 
-def _shown(accumulator: Accumulator, placed: Placed, size: int) -> tuple[pa.Array, pa.Array]:
+def _shown(accumulator: Accumulator, placed: PlacedValues, size: int) -> tuple[pa.Array, pa.Array]:
     """Return the result of ``accumulator`` over ``placed`` for each of ``size`` groups, and the place of that value.
 
     Both are NULL for groups without values.

@@ -36,7 +36,7 @@ from hintplan.runtime.state.identity import Mask, distinct_rows, hashed_groups, 
 from hintplan.runtime.state.inherit import inherit_tables
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, SUFFIX_MASK, WRITE, Int64s, StateLayout, prefixed_hash
-from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.tables import commit_states, open_tables, rows_in
 
 PARTNERS = "__partners"
 COUNTS = ("rows_beyond_limit",)
@@ -117,7 +117,7 @@ class JoinOperator:
             if rows is not None and rows.num_rows:
                 emitted, gone = _apply(self, side, rows.combine_chunks(), tuple(states.values()), now)
                 pieces, beyond = [*pieces, *emitted], beyond + gone
-        return committed(states, pa.concat_tables(pieces), rows_in(deltas), metrics=(beyond,))
+        return commit_states(states, pa.concat_tables(pieces), rows_in(deltas), metrics=(beyond,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

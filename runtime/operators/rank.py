@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hintplan.runtime.kernels.changelog import overdrawn, weights_of
-from hintplan.runtime.kernels.numbering import Numbering, emitted, keys_of, occurrences
+from hintplan.runtime.kernels.numbering import Numbering, emitted, numbered_keys, occurrences
 from hintplan.runtime.kernels.ordered_values import PLACES, by_entry, oldest_out
 from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore
 from hintplan.runtime.operator import hash_column as hash_name
@@ -34,7 +34,7 @@ from hintplan.runtime.state.identity import distinct_rows
 from hintplan.runtime.state.inherit import inherit_tables
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, SUFFIX_MASK, Int64s, StateLayout, prefixed_hash
-from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.tables import commit_states, open_tables, rows_in
 from hintplan.runtime.state.under_keys import rows_at, stored_under, write_again
 
 ROWS = "rows"
@@ -75,7 +75,7 @@ class RankOperator:
         if rows is not None and rows.num_rows:
             output = _update(self, states[ROWS], rows.combine_chunks(), now)
         # No row is dropped: any may move up.
-        return committed(states, output, rows_in(deltas), metrics=(0,))
+        return commit_states(states, output, rows_in(deltas), metrics=(0,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)
@@ -98,7 +98,7 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
     if not len(first):
         return operator.output.empty_table()
 
-    key_of, first_of_key = keys_of(rows, operator.key)
+    key_of, first_of_key = numbered_keys(rows, operator.key)
     keys = rows.select(list(operator.key))
     keys = keys.take(first_of_key) if operator.key else keys
     key, code = stored_under(state, keys, hashes[first_of_key] & ~SUFFIX_MASK, expired=True)

@@ -24,7 +24,7 @@ from hintplan.runtime.state.identity import Mask, distinct_rows, encode_groups, 
 from hintplan.runtime.state.inherit import inherit_tables
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, Int64s, StateLayout, prefixed_hash
-from hintplan.runtime.state.tables import committed, open_tables, rows_in
+from hintplan.runtime.state.tables import commit_states, open_tables, rows_in
 from hintplan.runtime.state.under_keys import rows_at, stored_under, write_again
 
 ROWS = "rows"
@@ -71,7 +71,7 @@ class SinkMaterializeOperator:
                 kinds = batch[KIND].to_numpy()
                 weights = np.where((kinds == INSERT) | (kinds == UPDATE_AFTER), np.int64(1), np.int64(-1))
             output = _update(self, states[ROWS], batch, weights, now)
-        return committed(states, output, rows_in(deltas))
+        return commit_states(states, output, rows_in(deltas))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

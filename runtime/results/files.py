@@ -51,7 +51,7 @@ class KeepBatch:
         df.toDF(*names).write.mode("overwrite").parquet(self.target(batch_id))
 
 
-def writer(df: DataFrame, directory: str, logs: str | None) -> DataStreamWriter:
+def kept_rows_writer(df: DataFrame, directory: str, logs: str | None) -> DataStreamWriter:
     """Return a writer that keeps each micro-batch of ``df``, whose last column may be the row kind, in ``directory``.
 
     ``logs`` is the future checkpoint location of the query.

@@ -4,7 +4,7 @@ The checkpoint determines how queries are built: which states carry over, in whi
 a caller starts the queries, it locks the checkpoint and checks that nothing has changed.
 
     building = Building(plan=plan, spark=spark, before=before_run(plan, spark, where), location=where, lookups=lookups)
-    found, writers = building.writers(None, {})
+    continued, writers = building.writers(None, {})
     there = building.unmoved_files()
 
 This module refuses invalid checkpoints. It starts and writes nothing.
@@ -27,8 +27,8 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.builders.edges import edges_of
-from hintplan.runtime.builders.stream import build
-from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, reached_by_workers
+from hintplan.runtime.builders.stream import build_stream
+from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, checkpoint_files, reached_by_workers
 from hintplan.runtime.checkpoint.foreign import refuse_foreign
 from hintplan.runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
 from hintplan.runtime.checkpoint.record import read_record
@@ -37,7 +37,7 @@ from hintplan.runtime.engine.this_task import batch_key
 from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.run.marking import SinkMarks, sink_marks
 from hintplan.runtime.run.multi_sink import RowCounts
-from hintplan.runtime.run.places import pins_of, places_of, run_number
+from hintplan.runtime.run.places import pins_of, run_number, state_places
 from hintplan.runtime.run.writers import query_writer
 from hintplan.runtime.spark.session import default_partitions, is_remote
 from hintplan.runtime.spark.source_order import source_order
@@ -48,13 +48,13 @@ from hintplan.runtime.storage.pins import PinPlace
 class Before:
     """The state of a checkpoint before a run.
 
-    ``there`` are its files, ``recorded`` is its record, and ``found`` is how the plan continues it.
+    ``there`` are its files, ``recorded`` is its record, and ``continuation`` is how the plan continues it.
     """
 
     recorded: CheckpointRecord | None
     there: CheckpointFiles
     partitions: int
-    found: Continuation
+    continuation: Continuation
 
     def batches(self, query: str, there: CheckpointFiles | None = None) -> tuple[int, int]:
         """Return the last batches of ``query`` that began and that ended, in ``there`` or before the run."""
@@ -74,14 +74,14 @@ def before_run(plan: Plan, spark: SparkSession, checkpoint: str | None, keep: Co
     recorded = None if checkpoint is None else read_record(spark, checkpoint)
     configured = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
     partitions = configured or (recorded.partitions if recorded else default_partitions(spark))
-    there = NO_FILES if checkpoint is None else files_of(spark, checkpoint)
+    there = NO_FILES if checkpoint is None else checkpoint_files(spark, checkpoint)
     if checkpoint is not None and recorded is None:
         refuse_foreign(checkpoint, (*there.sizes, *there.folders, *there.links))
     reached = {query.id: last_batches(there, query.logs)[1] + 1 for query in recorded.queries} if recorded else {}
     continued = continuation(
         recorded, plan, share=not is_remote(spark), partitions=partitions, reached=reached, keep=keep
     )
-    return Before(recorded=recorded, there=there, partitions=partitions, found=continued)
+    return Before(recorded=recorded, there=there, partitions=partitions, continuation=continued)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,15 +99,15 @@ class Building:
 
     def writers(self, results: str | None, counts: RowCounts) -> tuple[Continuation, dict[str, Any]]:
         """Return how the plan continues with the source order of Spark's queries, and Spark's writer of each query."""
-        continued, reached = self.before.found, reached_by_workers(self.spark, self.location)
+        continued, reached = self.before.continuation, reached_by_workers(self.spark, self.location)
         run = run_number(self.before.there, int(time.time() * 1000))
         making: dict[str, Callable[[str], Any]] = {}
         for query in continued.queries:
-            places = places_of(query, continued, reached, run=run, batch_key=self._batch_key(query))
+            places = state_places(query, continued, reached, run=run, batch_key=self._batch_key(query))
             self._pins[query.id] = self._pins_of(query, self.before.there, run)
             pins = self._pins[query.id]
             edges = edges_of(self.plan, self.spark, places=places, lookups=self.lookups, pins=pins, given=self.given)
-            rows = build(edges, tops(self.plan, query))
+            rows = build_stream(edges, tops(self.plan, query))
             if not is_remote(self.spark):
                 self._marks[query.id] = sink_marks(self.spark, self.location, query.id)
             making[query.id] = partial(
@@ -126,8 +126,8 @@ class Building:
 
     def unmoved_files(self) -> CheckpointFiles:
         """Return the current files of the checkpoint; RunError if another run has used it in the meantime."""
-        before, there = self.before, files_of(self.spark, self.location)
-        running = before.found.queries
+        before, there = self.before, checkpoint_files(self.spark, self.location)
+        running = before.continuation.queries
         scaled = before.recorded is not None and before.recorded.partitions != before.partitions
         moved = scaled and any(before.batches(query.id) != before.batches(query.id, there) for query in running)
         moved |= any(
@@ -157,5 +157,5 @@ class Building:
         )  # fmt: skip
 
     def _batch_key(self, query: Query) -> str:
-        (logs,) = (record.logs for record in self.before.found.records if record.id == query.id)
+        (logs,) = (record.logs for record in self.before.continuation.records if record.id == query.id)
         return batch_key(f"{self.location.rstrip('/')}/{logs}")

@@ -420,7 +420,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     from pyspark.errors import PySparkException
 
     from hintplan.runtime.run.needs import Needs, needs_of, refuse_lacking_here, refuse_silent_server
-    from hintplan.runtime.spark.explanation import failed
+    from hintplan.runtime.spark.explanation import failure_of_spark
     from hintplan.runtime.spark.session import (
         is_started_by_others,
         launch_jvm,
@@ -474,7 +474,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
             # If the JVM has ended, every error is a consequence of that.
             if not _is_gone(spark) and not isinstance(error, (Py4JNetworkError, ConnectionError)):
                 if isinstance(error, (Py4JError, PySparkException)):
-                    raise failed("Spark failed", error) from error
+                    raise failure_of_spark("Spark failed", error) from error
                 raise
             raise RunError(
                 "Spark's JVM on this machine has ended, killed or out of memory",

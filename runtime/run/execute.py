@@ -55,7 +55,7 @@ from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import SinkFunction, given_for
-from hintplan.runtime.engine.noted_files import ALLOWED, REACHED
+from hintplan.runtime.engine.logged_files import ALLOWED, REACHED
 from hintplan.runtime.metrics.metrics import Metrics
 from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.results import files
@@ -65,7 +65,7 @@ from hintplan.runtime.run.in_advance import refuse_in_advance
 from hintplan.runtime.run.needs import refuse_unreachable, started_for
 from hintplan.runtime.run.record_writer import RecordWriter
 from hintplan.runtime.run.sink_batches import refuse_other_batches
-from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.explanation import failure_of_spark
 from hintplan.runtime.spark.planning import plan_batches_as_a_whole, plan_wide_rows, write_logs_by_renaming
 from hintplan.runtime.spark.session import (
     give_variables,
@@ -185,7 +185,7 @@ def execute(
     guarded = checkpoint is not None and not is_remote(own)
     free = await_free(own, checkpoint, waiting, take_over=take_over) if checkpoint is not None and guarded else None
     before = before_run(plan, own, checkpoint, keep_state)
-    refuse(before.found, checkpoint or "", allow_drop=allow_state_drop)
+    refuse(before.continuation, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
     plan_batches_as_a_whole(own)
     plan_wide_rows(own, sum(len(table.columns) for table in plan.tables.values()))
@@ -276,11 +276,11 @@ def execute(
 
 
 def _recorded(
-    plan: Plan, spark: SparkSession, checkpoint: str, before: Before, found: Continuation, there: CheckpointFiles
+    plan: Plan, spark: SparkSession, checkpoint: str, before: Before, continued: Continuation, there: CheckpointFiles
 ) -> CheckpointRecord | None:
     """Write the new record and the logs of the generations that it names, and return the record."""
     recorded = before.recorded
-    record = record_after(found, recorded, plan, partitions=before.partitions, spark=spark.version) or recorded
+    record = record_after(continued, recorded, plan, partitions=before.partitions, spark=spark.version) or recorded
     if record is None or record is recorded:
         return record
     recorded_queries = {query.id: query for query in (recorded.queries if recorded else ())}
@@ -304,7 +304,7 @@ def _started(name: str, writer: DataStreamWriter, checkpoint: str) -> StreamingQ
                 hint="a checkpoint has one run at a time: stop the other one. If whoever started it is gone, "
                 "hintplan run --take-over stops it and goes on",
             ) from error
-        raise failed(f"the query of {name} cannot be started", error) from error
+        raise failure_of_spark(f"the query of {name} cannot be started", error) from error
 
 
 def _is_active(execution: Execution) -> bool:

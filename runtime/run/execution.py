@@ -20,12 +20,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.checkpoint.held_checkpoint import RunLock
+from hintplan.runtime.checkpoint.process_locks import RunLock
 from hintplan.runtime.metrics.followed import Followed
 from hintplan.runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from hintplan.runtime.progress_table import ProgressTable, as_html, as_text, stream_table
 from hintplan.runtime.run.record_writer import RecordWriter
-from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failed
+from hintplan.runtime.spark.explanation import NO_TABLES, FailedTables, failure_of_spark
 from hintplan.runtime.spark.failure import evidence
 from hintplan.runtime.spark.function_failed import FunctionFailed
 from hintplan.runtime.spark.stopping import stop_query
@@ -265,9 +265,9 @@ class Execution:
                 text = evidence(error)
                 own = next((each for each in self.function_failures if str(each) in text), None)
                 sinks = " and ".join(self.sinks.get(name, (name,)))
-                found = failed(f"the query of {sinks} failed", own or error, self.failed_tables)
-                found.__cause__ = found.__cause__ or error
-                return found
+                failure = failure_of_spark(f"the query of {sinks} failed", own or error, self.failed_tables)
+                failure.__cause__ = failure.__cause__ or error
+                return failure
         return None
 
     def stop_between_batches(self) -> bool:

@@ -18,7 +18,7 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.runtime.checkpoint.files import CheckpointFiles, local_directory
 from hintplan.runtime.checkpoint.lease_stores import hadoop_store
-from hintplan.runtime.checkpoint.sink_marks import MARKS, SinkMark, mark_damage, marks_line, parsed_marks, place_of
+from hintplan.runtime.checkpoint.sink_marks import MARKS, SinkMark, mark_damage, marks_line, parsed_marks, place_digest
 from hintplan.runtime.connectors.connector import Mark
 from hintplan.runtime.storage.local_files import LocalFiles
 
@@ -54,7 +54,7 @@ class SinkMarks:
 
     def of(self, sink: str, table: Table) -> Mark:
         """Return a function that records the version of ``table`` after a batch, for the writer of ``sink``."""
-        return partial(self._note, sink, place_of(table))
+        return partial(self._note, sink, place_digest(table))
 
     def _note(self, sink: str, place: str, batch: int, had: Mapping[str, Any]) -> None:
         self._known[sink] = SinkMark(batch=batch, place=place, had=had)

@@ -20,7 +20,7 @@ from pyspark.storagelevel import StorageLevel
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.engine.shared import Arrived, arrived
 from hintplan.runtime.run.sink_rows import SinkRows
-from hintplan.runtime.spark.names import described, shown_as
+from hintplan.runtime.spark.names import job_description, shown_as
 
 RowCounts = MutableMapping[tuple[str, int], int]
 """The number of rows written, by sink and batch."""
@@ -66,5 +66,5 @@ class MultiSinkWriter:
         for writer in self.writers:
             table = None if writer.rows.branch is None else contents.tables.get(writer.rows.branch)
             batch_rows = writer.rows.of_kept(rows) if table is None else writer.rows.of_table(table)
-            with described(rows.sparkSession, shown_as(writer.rows.edges.plan.name, writer.rows.sink)):
+            with job_description(rows.sparkSession, shown_as(writer.rows.edges.plan.name, writer.rows.sink)):
                 self.counts[writer.rows.sink, batch] = writer.write(batch_rows, batch)

@@ -1,6 +1,6 @@
 """The directories of a query's state and pins, and the run number in the names of their files.
 
-places = places_of(query, found, checkpoint, run=run_number(files_of(spark, checkpoint), clock()))
+places = state_places(query, continued, checkpoint, run=run_number(checkpoint_files(spark, checkpoint), clock()))
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.files import CheckpointFiles
 from hintplan.runtime.checkpoint.state_parts import STATE
 from hintplan.runtime.storage.manifest import RESTORE, DamagedFile
-from hintplan.runtime.storage.names import PINS, parsed
+from hintplan.runtime.storage.names import PINS, parse_name
 from hintplan.runtime.storage.pins import PinPlace, heeded_pins
 from hintplan.runtime.storage.place import Place, Scale
 
@@ -27,17 +27,19 @@ def run_number(files: CheckpointFiles, now: int) -> int:
     Processes of an earlier run may still write to the checkpoint, and their files must never count for this run.
     """
     file_names = (
-        parsed(path.rpartition("/")[2]) for path in files.sizes if f"/{STATE}/" in path or f"/{PINS}/" in path
+        parse_name(path.rpartition("/")[2]) for path in files.sizes if f"/{STATE}/" in path or f"/{PINS}/" in path
     )
     return max([now, *(name.run + 1 for name in file_names if name is not None)])
 
 
-def places_of(query: Query, found: Continuation, location: str, *, run: int, batch_key: str = "") -> dict[str, Place]:
+def state_places(
+    query: Query, continued: Continuation, location: str, *, run: int, batch_key: str = ""
+) -> dict[str, Place]:
     """Return the place of each state of ``query`` by operator id; ``location`` is the checkpoint as workers reach it.
 
     Where Spark does not pass the batch number to tasks, the query passes it under the name ``batch_key``.
     """
-    (record,) = (record for record in found.records if record.id == query.id)
+    (record,) = (record for record in continued.records if record.id == query.id)
     return {
         state.operator: Place(
             root=f"{location.rstrip('/')}/{query.id}/{STATE}/{state.place}",
@@ -67,8 +69,8 @@ def pins_of(
 
     ``files`` and ``location`` belong to the checkpoint. Runs with the same ``division`` distribute the rows of a batch
     in the same way. ``batches`` are the last batches that began and that ended. ``batch_key`` is as in
-    :func:`places_of`. The directory is named after the lineage of the operator and not after its id, which may change
-    with the plan.
+    :func:`state_places`. The directory is named after the lineage of the operator and not after its id, which may
+    change with the plan.
     """
     wanted = pinned_operators(plan, query.sinks)
     if not wanted:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 
-class Report(Protocol):
+class RunReport(Protocol):
     """Receives each batch of a stream or job of a batch plan, long batches in progress, and the end of the run.
 
     ``pace`` is the time in seconds between two reports on the same batch in progress. ``status`` is finished, stopped
@@ -60,7 +60,7 @@ class Report(Protocol):
 
 
 @contextmanager
-def open_report(*, as_json: bool, requests: bool = False, once: bool = False) -> Iterator[Report]:
+def open_report(*, as_json: bool, requests: bool = False, once: bool = False) -> Iterator[RunReport]:
     """Provide the report that fits the output device, for a run that may process its input ``once``.
 
     With ``requests``, the report includes the file operations of state.
@@ -147,7 +147,12 @@ class LineReport:
             return
         states = [
             " ".join(
-                [name, f"{rows_text(metrics.state_rows)} {human_bytes(metrics.state_bytes)}", *counts_text(metrics)]
+                [
+                    name,
+                    row_count_text(metrics.state_rows),
+                    human_bytes(metrics.state_bytes),
+                    *counts_text(metrics),
+                ]
             )
             for name, metrics in batch.operators.items()
         ]
@@ -158,7 +163,11 @@ class LineReport:
             f"{name} {function_text(metrics)}" for name, metrics in batch.functions.items() if any(metrics.values())
         ]
         flow = " · ".join(
-            (rows_text(batch.rows_in, "in"), rows_text(batch.rows_out, "out"), human_duration(batch.duration_ms))
+            (
+                row_count_text(batch.rows_in, "in"),
+                row_count_text(batch.rows_out, "out"),
+                human_duration(batch.duration_ms),
+            )
         )
         print_message(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
 
@@ -170,7 +179,7 @@ class LineReport:
             print_message(line)
 
     def job(self, job: JobProgress) -> None:
-        parts = [rows_text(job.rows_out, "out"), human_duration(job.duration_ms)]
+        parts = [row_count_text(job.rows_out, "out"), human_duration(job.duration_ms)]
         parts += [f"{name} {lookup_text(metrics)}" for name, metrics in job.lookups.items() if any(metrics.values())]
         parts += [
             f"{name} {function_text(metrics)}" for name, metrics in job.functions.items() if any(metrics.values())
@@ -304,7 +313,7 @@ class TableReport:
         return Group(table, *map(Text, _said(self._jobs)))
 
 
-def counts_text(found: OperatorProgress) -> list[str]:
+def counts_text(operator: OperatorProgress) -> list[str]:
     """Return the additional counts of an operator as text.
 
     >>> counts_text(OperatorProgress(counts={"rows_beyond": 1200, "rows_passed_over": 0}))
@@ -312,10 +321,10 @@ def counts_text(found: OperatorProgress) -> list[str]:
     >>> counts_text(OperatorProgress(counts={"rows_beyond": 1}))
     ['1 row beyond']
     """
-    named = {name: name.replace("_", " ") for name in found.counts}
+    named = {name: name.replace("_", " ") for name in operator.counts}
     return [
         f"{count:,} {named[name].replace('rows ', 'row ', 1) if count == 1 else named[name]}"
-        for name, count in found.counts.items()
+        for name, count in operator.counts.items()
         if count
     ]
 
@@ -356,21 +365,21 @@ def _say_end(status: str, summary: Mapping[str, Any]) -> None:
                 print_message(f"{sink} {name}: {words(metrics)}")
 
 
-def cached_text(found: CachedProgress) -> str:
+def cached_text(result: CachedProgress) -> str:
     """Return the use of a cached result by a job as text.
 
     >>> cached_text(CachedProgress(hit=False, rows=3, bytes=2048, storage_level="DISK_ONLY", hits=0))
     'cached 3 rows 2.0 KiB'
     """
     parts = [
-        "read from the cache" if found.hit else "cached",
-        rows_text(found.rows) if found.rows is not None else "in part" if not found.hit else "",
-        human_bytes(found.bytes) if found.bytes is not None else "",
+        "read from the cache" if result.hit else "cached",
+        row_count_text(result.rows) if result.rows is not None else "in part" if not result.hit else "",
+        human_bytes(result.bytes) if result.bytes is not None else "",
     ]
     return " ".join(part for part in parts if part)
 
 
-def lookup_text(found: Mapping[str, int]) -> str:
+def lookup_text(metrics: Mapping[str, int]) -> str:
     """Return the metrics of a lookup as text, without zeros.
 
     >>> names = ("hitCount", "missCount", "loadCount", "numLoadFailures", "retries", "timeouts", "inFlightMax")
@@ -378,43 +387,43 @@ def lookup_text(found: Mapping[str, int]) -> str:
     ...     "latestLoadTime": 3, "numCachedRecords": 1, "numCachedBytes": 2048})
     '10 lookups · 90.0 % hits · 1 load · latest in 3 ms · 1 cached, 2.0 KiB'
     """
-    requests = found["hitCount"] + found["missCount"]
-    cached = found["numCachedRecords"]
-    parts = [_counted(found["lookups"], "lookup", always=True)]
+    requests = metrics["hitCount"] + metrics["missCount"]
+    cached = metrics["numCachedRecords"]
+    parts = [_counted(metrics["lookups"], "lookup", always=True)]
     if requests:
-        parts.append(f"{100 * found['hitCount'] / requests:.1f} % hits")
+        parts.append(f"{100 * metrics['hitCount'] / requests:.1f} % hits")
     parts += [
-        _counted(found["loadCount"], "load"),
-        f"latest in {human_duration(found['latestLoadTime'])}" if found["loadCount"] else "",
-        _counted(found["numLoadFailures"], "failure"),
-        _counted(found["retries"], "retry", "retries"),
-        _counted(found["timeouts"], "timeout"),
-        f"{found['inFlightMax']:,} at once" if found["inFlightMax"] > 1 else "",
-        f"{cached:,} cached, {human_bytes(found['numCachedBytes'])}" if cached else "",
+        _counted(metrics["loadCount"], "load"),
+        f"latest in {human_duration(metrics['latestLoadTime'])}" if metrics["loadCount"] else "",
+        _counted(metrics["numLoadFailures"], "failure"),
+        _counted(metrics["retries"], "retry", "retries"),
+        _counted(metrics["timeouts"], "timeout"),
+        f"{metrics['inFlightMax']:,} at once" if metrics["inFlightMax"] > 1 else "",
+        f"{cached:,} cached, {human_bytes(metrics['numCachedBytes'])}" if cached else "",
     ]
     return " · ".join(part for part in parts if part)
 
 
-def function_text(found: Mapping[str, int]) -> str:
+def function_text(metrics: Mapping[str, int]) -> str:
     """Return the metrics of an operator that calls a function as text.
 
     >>> function_text({"calls": 12, "retries": 2, "failures": 2, "inFlightMax": 10, "rowsOut": 30})
     '12 calls · 30 rows out · 2 failures · 2 retries · 10 at once'
     """
     parts = [
-        _counted(found["calls"], "call", always=True),
-        _counted(found["rowsOut"], "row out", "rows out", always=True),
-        _counted(found["failures"], "failure"),
-        _counted(found["retries"], "retry", "retries"),
-        f"{found['inFlightMax']:,} at once" if found["inFlightMax"] > 1 else "",
+        _counted(metrics["calls"], "call", always=True),
+        _counted(metrics["rowsOut"], "row out", "rows out", always=True),
+        _counted(metrics["failures"], "failure"),
+        _counted(metrics["retries"], "retry", "retries"),
+        f"{metrics['inFlightMax']:,} at once" if metrics["inFlightMax"] > 1 else "",
     ]
     return " · ".join(part for part in parts if part)
 
 
-def rows_text(number: int, way: str = "") -> str:
+def row_count_text(number: int, way: str = "") -> str:
     """Return a number of rows as text, with an optional direction.
 
-    >>> rows_text(1, "in"), rows_text(1200)
+    >>> row_count_text(1, "in"), row_count_text(1200)
     ('1 row in', '1,200 rows')
     """
     return " ".join(filter(None, (_counted(number, "row", always=True), way)))
@@ -434,9 +443,9 @@ def _closing(status: str, summary: Mapping[str, Any]) -> str:
     'stopped after 1 batch: 3 rows in · 2 rows out · 5.0 s'
     """
     start = summary.get("spark_start_ms", 0)
-    ran = f"{rows_text(summary['rows_out'], 'out')} · {human_duration(start + summary['duration_ms'])}"
+    ran = f"{row_count_text(summary['rows_out'], 'out')} · {human_duration(start + summary['duration_ms'])}"
     ran += f", of which {human_duration(start)} for Spark to start" if start else ""
     if "jobs" in summary:
         return f"{status} after {_counted(summary['jobs'], 'job', always=True)}: {ran}"
     batches = _counted(summary["batches"], "batch", "batches", always=True)
-    return f"{status} after {batches}: {rows_text(summary['rows_in'], 'in')} · {ran}"
+    return f"{status} after {batches}: {row_count_text(summary['rows_in'], 'in')} · {ran}"

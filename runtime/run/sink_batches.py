@@ -24,7 +24,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.files import CheckpointFiles
 from hintplan.runtime.checkpoint.listing import files_in
 from hintplan.runtime.checkpoint.parts import last_batches
-from hintplan.runtime.checkpoint.sink_marks import place_of, read_marks
+from hintplan.runtime.checkpoint.sink_marks import place_digest, read_marks
 from hintplan.runtime.connectors.connector import lacks_batches
 from hintplan.runtime.connectors.table import batches_had, counts_all, lacks
 
@@ -69,7 +69,7 @@ def refuse_other_batches(
                     )
             writer = partial(_writer, query, name, f"{logs}/metadata", checkpoint)
             mark = marks.get(name)
-            if mark is not None and mark.place != place_of(table):
+            if mark is not None and mark.place != place_digest(table):
                 mark = None
             try:
                 had = batches_had(table, writer, partial(files_in, spark))

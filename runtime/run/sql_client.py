@@ -44,7 +44,7 @@ Row = tuple[str | None, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class ClientJob:
     """A plan that runs in the background."""
 
     name: str
@@ -76,7 +76,7 @@ class Engine:
     allow_missing_files: bool
     as_json: bool
     debug: bool
-    jobs: dict[str, Job] = field(default_factory=dict)
+    jobs: dict[str, ClientJob] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
     _spark: SparkSession | None = None
     _batch: Session | None = None
@@ -106,7 +106,7 @@ class Engine:
         execution = execute(plan, self._session(plan), **self._settings(plan, once=False), trigger=self.trigger)
         numbered = (f"{plan.name}-{number}" for number in range(2, len(self.jobs) + 3))
         name = plan.name if plan.name not in self.jobs else next(n for n in numbered if n not in self.jobs)
-        self.jobs[name] = Job(name=name, plan=plan, execution=execution)
+        self.jobs[name] = ClientJob(name=name, plan=plan, execution=execution)
         return name
 
     def select(self, plan: Plan, show: Callable[[list[Row]], None]) -> int:
@@ -237,13 +237,13 @@ class Engine:
         }
 
     def _reader(self, plan: Plan) -> Callable[[Any, Callable[[list[Row]], None]], None]:
-        from hintplan.runtime.results.json_values import json_value
+        from hintplan.runtime.results.json_values import json_value_of
         from hintplan.runtime.results.text import cell
 
         (sink,) = plan.sinks
         zone = plan.config.get(TIME_ZONE, "UTC")
         types = [column.type for column in output_columns(plan)[sink.inputs[0]]]
-        writers = [json_value(name) if self.as_json else cell(name, zone) for name in types]
+        writers = [json_value_of(name) if self.as_json else cell(name, zone) for name in types]
         streams = plan.mode == "streaming"
 
         def read(kept: KeptRows, show: Callable[[list[Row]], None]) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import human_duration
 from hintplan.plans.text.notice import notice
 from hintplan.plans.text.terminal import print_message
+from hintplan.runtime.batch.execution import BatchExecution
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
 from hintplan.runtime.progress import (
     BatchProgress,
@@ -22,19 +22,16 @@ from hintplan.runtime.progress import (
     total_lookups,
 )
 from hintplan.runtime.run.execution import Execution
-from hintplan.runtime.run.report import Report, open_report
+from hintplan.runtime.run.report import RunReport, open_report
 from hintplan.runtime.run.watch import Watch
 from hintplan.runtime.running import Restart, RunningBatch
-from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.explanation import failure_of_spark
 from hintplan.runtime.spark.failure import is_transient
-from hintplan.runtime.supervision.clock import Clock
-from hintplan.runtime.supervision.health import RESTART_SETTINGS, RUNNING, STARTING, STOPPING, WAITING, Health
+from hintplan.runtime.supervision.clock import WallClock
+from hintplan.runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
 from hintplan.runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
 from hintplan.runtime.supervision.restarts import NEVER, Restarts, Strategy
 from hintplan.runtime.supervision.stop import Stop, Stopped
-
-if TYPE_CHECKING:
-    from hintplan.runtime.batch.execution import BatchExecution
 
 _POLL_SECONDS = 0.2
 
@@ -44,7 +41,7 @@ _CLOCK = (
 )
 
 
-Start = Callable[[Waiting], "Execution | BatchExecution"]
+Start = Callable[[Waiting], Execution | BatchExecution]
 """Starts a run; it waits for the lease of another run as configured."""
 
 
@@ -127,7 +124,7 @@ def run_plan(
 def _run(
     start: Start,
     supervision: Supervision,
-    report: Report,
+    report: RunReport,
     totals: Totals,
 ) -> str:
     """Run the plan, and restart it after each failure that may pass; return ``finished`` or ``stopped``."""
@@ -142,9 +139,9 @@ def _run(
             pause = restarts.delay(time.monotonic()) if may_heal else None
             if pause is None:
                 raise
-            reported = error if isinstance(error, HintplanError) else failed("Spark failed", error)
+            reported = error if isinstance(error, HintplanError) else failure_of_spark("Spark failed", error)
         health.restarts += 1
-        health.enter(RESTART_SETTINGS)
+        health.enter(RESTARTING)
         report.restart(
             Restart(
                 attempt=restarts.attempt,
@@ -159,7 +156,7 @@ def _run(
 def _run_once(
     start: Start,
     supervision: Supervision,
-    report: Report,
+    report: RunReport,
     totals: Totals,
 ) -> str:
     stop, health = supervision.stop, supervision.health
@@ -178,11 +175,11 @@ def _run_once(
         for note in execution.notes:
             print_message(note)
     totals.started = True
-    stream = execution if isinstance(execution, Execution) else None
+    stream = None if isinstance(execution, BatchExecution) else execution
     health.lease = lambda: None if stream is None else stream.lease()
     health.enter(RUNNING)
     watch = None if stream is None else Watch(stream, report.pace)
-    clock = None if stream is None or supervision.once else Clock()
+    clock = None if stream is None or supervision.once else WallClock()
 
     def tell() -> None:
         for ended in execution.new_batches():

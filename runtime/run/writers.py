@@ -139,7 +139,7 @@ def _single_sink_writer(
     frame = rows_in.frame.drop(*ROW_ORDER.names)
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
     if results is not None:
-        return files.writer(counted, results, where)
+        return files.kept_rows_writer(counted, results, where)
     changelog = KIND in frame.columns
     return connectors.writer(
         counted, sink.table, table, changelog=changelog, checkpoint=where, mark=mark, given=edges.given

@@ -6,7 +6,7 @@ session files in the wrong directory. For these processes, an instance of a clas
 with the code of the class. Code in this module therefore uses nothing else of hintplan, and imports what it needs
 inside functions.
 
-    frame.writeStream.foreachBatch(Carried(write, [archive]))
+    frame.writeStream.foreachBatch(ShippedFunction(write, [archive]))
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark import cloudpickle
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
-class Carried:
+class ShippedFunction:
     """A wrapper for ``what`` that is pickled together with ``zips`` of the modules that it needs.
 
     Unpickling puts the zips on the path, and then returns ``what`` itself. The name of a zip consists of its module or

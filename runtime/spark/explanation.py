@@ -15,7 +15,7 @@ from hintplan.plans.errors import RunError, Unavailable
 from hintplan.plans.text.counts import first_of, shortened
 from hintplan.plans.text.nulls import broken_constraint
 from hintplan.runtime.spark.failure import evidence, is_of_server, is_transient, root_cause
-from hintplan.runtime.spark.function_failed import told_failure
+from hintplan.runtime.spark.function_failed import reported_failure
 from hintplan.runtime.spark.worker_faults import worker_fault
 
 Explanation = tuple[str, str]
@@ -64,14 +64,14 @@ _NAMED = 3
 _URL = r"(?:file:(?://)?)?"
 
 
-def failed(what: str, error: BaseException, tables: FailedTables = NO_TABLES, after: str = "") -> RunError:
+def failure_of_spark(what: str, error: BaseException, tables: FailedTables = NO_TABLES, after: str = "") -> RunError:
     """Return the error that a user gets for a Spark ``error``.
 
     The message contains ``what`` failed, the cause, and the text ``after`` it; the hint is the remedy. The result is
     Unavailable if another attempt may succeed. A function of the user that failed is named instead of ``what``.
     """
     kind = Unavailable if is_transient(error) else RunError
-    if (own := told_failure(error)) is not None:
+    if (own := reported_failure(error)) is not None:
         (failure,) = own.diagnostics
         result = kind(f"{failure.message}{after}", hint=failure.hint)
         result.__cause__ = own.__cause__ or error

@@ -5,7 +5,7 @@ message and the hint are complete before Spark has them.
 
     raise function_failed("paid", error, on_server=False) from error
 
->>> told_failure(RuntimeError("Traceback ...: x.FunctionFailed: the function of table o2 failed: KeyError: 'nope'"))
+>>> reported_failure(RuntimeError("Traceback ...: x.FunctionFailed: the function of table o2 failed: KeyError: 'nope'"))
 FunctionFailed("the function of table o2 failed: KeyError: 'nope'")
 """
 
@@ -66,13 +66,13 @@ def _of_spark(error: Exception) -> str:
     return cause if _NAMED.match(cause) else f"{type(error).__name__}: {cause}"
 
 
-def told_failure(error: BaseException) -> FunctionFailed | None:
+def reported_failure(error: BaseException) -> FunctionFailed | None:
     """Return the failure of a function that ``error`` or its text contains, or None."""
     for each in chain(error):
         if isinstance(each, FunctionFailed):
             return each
-    found = _TOLD.search(evidence(error))
-    return None if found is None else FunctionFailed(found[1].rstrip(), hint=found[2])
+    match = _TOLD.search(evidence(error))
+    return None if match is None else FunctionFailed(match[1].rstrip(), hint=match[2])
 
 
 def _place(error: BaseException) -> str | None:
@@ -110,5 +110,5 @@ def _cell(file: str) -> str | None:
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     named = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    found = None if named is None else named(file)
-    return None if found is None else f"{found[0]} {found[1]}"
+    name = None if named is None else named(file)
+    return None if name is None else f"{name[0]} {name[1]}"

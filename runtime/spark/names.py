@@ -56,7 +56,7 @@ def shown_as(plan: str, operator: str) -> str:
 
 
 @contextmanager
-def described(spark: SparkSession, name: str) -> Iterator[None]:
+def job_description(spark: SparkSession, name: str) -> Iterator[None]:
     """Set the first line of the job description of this thread to ``name`` within the block; keep the other lines.
 
     The other lines contain the batch of a streaming query. Only for classic Spark.

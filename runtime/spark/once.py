@@ -30,7 +30,7 @@ _AFTERWARDS = {"row": 1}
 _ITS_CLASSES = "org.apache.spark.sql.execution.datasources.v2.python."
 
 
-def is_one_row(description: str, end_offset: str | None) -> bool:
+def is_one_row_source(description: str, end_offset: str | None) -> bool:
     """Return whether a source in Spark's progress is a one-row source of hintplan, whose row is no user data.
 
     PySpark 4.0 reports the offset in Python's notation, later versions as JSON.

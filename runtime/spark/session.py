@@ -460,7 +460,7 @@ def restriction_notes(spark: SparkSession) -> Iterator[str]:
             )
 
 
-def takes_what_is_there(spark: SparkSession) -> bool:
+def is_prepared_for_once(spark: SparkSession) -> bool:
     """Return whether :func:`prepare_session` has prepared ``spark`` for a run that ends when its input is read."""
     return spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled", "true") == "false"
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.runtime.code_files import PACKAGE, own_files, own_package, write_zip
-from hintplan.runtime.spark.by_value import Carried
+from hintplan.runtime.spark.by_value import ShippedFunction
 from hintplan.runtime.spark.session import is_remote, shares_machine
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -73,14 +73,14 @@ def _module(path: Path) -> str:
     return path.name.rpartition("-")[0] if path.suffix == ".zip" else str(path)
 
 
-def with_code(what: _Function, df: DataFrame) -> _Function | Carried:
+def with_code(what: _Function, df: DataFrame) -> _Function | ShippedFunction:
     """Return ``what`` in a form that Python processes of a query of ``df`` can unpickle.
 
     It includes all shipped code if they need it.
     """
     if not df.isStreaming or not is_remote(df.sparkSession):
         return what
-    return Carried(what, _shipped.get(_session_id(df.sparkSession), ()))
+    return ShippedFunction(what, _shipped.get(_session_id(df.sparkSession), ()))
 
 
 def own_code(modules: Sequence[str], directory: Path) -> list[Path]:
@@ -113,10 +113,10 @@ def _directory() -> Path:
 
 @cache
 def _kept_archive() -> Path:
-    return archive(_directory())
+    return code_archive(_directory())
 
 
-def archive(directory: Path) -> Path:
+def code_archive(directory: Path) -> Path:
     """Write the parts of hintplan that tasks need to a zip in ``directory``; its name contains a digest of the code.
 
     The same code gives the same bytes.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MARK = "hintplan source "
 
 
-def marked(frame: DataFrame, operator: str) -> DataFrame:
+def mark_source(frame: DataFrame, operator: str) -> DataFrame:
     """Mark ``frame``, which reads a source, with its ``operator``."""
     return frame.alias(f"{_MARK}{operator}")
 

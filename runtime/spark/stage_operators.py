@@ -24,7 +24,7 @@ _LAST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PlanStep:
     """A node of Spark's plan, and its whole-stage codegen cluster, if any."""
 
     number: int
@@ -33,13 +33,13 @@ class Step:
     cluster: str | None = None
 
 
-def operators_of_stage(steps: Iterable[Step], edges: Iterable[tuple[int, int]], scopes: Iterable[str]) -> list[str]:
+def operators_of_stage(steps: Iterable[PlanStep], edges: Iterable[tuple[int, int]], scopes: Iterable[str]) -> list[str]:
     """Return the operators in the part of a plan that best matches the ``scopes`` of a stage.
 
     If several parts match equally well, return the operators of all of them. If a stage runs no operator, return the
     operator for which it packs rows.
 
-    >>> steps = [Step(number=0, name="CollectMetrics", text="CollectMetrics sink_r, [count(1)]"),
+    >>> steps = [PlanStep(number=0, name="CollectMetrics", text="CollectMetrics sink_r, [count(1)]"),
     ...     Step(number=1, name="MapInArrow", text="MapInArrow join_a(x), [y]"),
     ...     Step(number=2, name="Exchange", text="Exchange hashpartitioning(x)"),
     ...     Step(number=3, name="MapInArrow", text="MapInArrow for join_a(x), [y]")]
@@ -66,7 +66,7 @@ def _unlike(one: Counter[str], other: Counter[str]) -> int:
     return (one - other).total() + (other - one).total()
 
 
-def _scopes(part: Iterable[Step]) -> Counter[str]:
+def _scopes(part: Iterable[PlanStep]) -> Counter[str]:
     """Return the scopes of the stage that a part of the plan would form."""
     clusters = {step.cluster for step in part if step.cluster is not None}
     return Counter(clusters) + Counter(
@@ -74,7 +74,7 @@ def _scopes(part: Iterable[Step]) -> Counter[str]:
     )
 
 
-def _parts(steps: Mapping[int, Step], edges: Iterable[tuple[int, int]]) -> Iterator[list[Step]]:
+def _parts(steps: Mapping[int, PlanStep], edges: Iterable[tuple[int, int]]) -> Iterator[list[PlanStep]]:
     """Yield the groups of steps that are connected without an exchange."""
     part_of = {number: {number} for number in steps}
     for below, above in edges:
@@ -115,13 +115,13 @@ def content_of(session: JavaObject, store: JavaObject, job: int, stage: int) -> 
     return StageContent(operators=operators, files_only=_FILES_ONLY in scopes)
 
 
-def _steps(graph: JavaObject) -> Iterator[Step]:
+def _steps(graph: JavaObject) -> Iterator[PlanStep]:
     for node in _each(graph.nodes()):
         if node.getClass().getSimpleName() == "SparkPlanGraphCluster":
             for inner in _each(node.nodes()):
-                yield Step(number=int(inner.id()), name=inner.name(), text=inner.desc(), cluster=node.name())
+                yield PlanStep(number=int(inner.id()), name=inner.name(), text=inner.desc(), cluster=node.name())
         else:
-            yield Step(number=int(node.id()), name=node.name(), text=node.desc())
+            yield PlanStep(number=int(node.id()), name=node.name(), text=node.desc())
 
 
 def _each(sequence: JavaObject) -> Iterator[JavaObject]:

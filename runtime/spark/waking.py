@@ -88,7 +88,7 @@ class WakingReader(DataSourceStreamReader):
         import pyarrow.fs as pafs
 
         if "://" in self._root:
-            system, base = stores.opened(self._root)
+            system, base = stores.open_store(self._root)
         else:
             system, base = pafs.LocalFileSystem(), self._root
         newest: dict[tuple[int, int], tuple[tuple[int, int], str]] = {}

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hintplan.runtime.state.layout import Int64s
-from hintplan.runtime.state.nested_values import numbered
+from hintplan.runtime.state.nested_values import nested_numbers
 
 Mask = npt.NDArray[np.bool_]
 
@@ -51,7 +51,7 @@ def equal_columns(left: pa.Table, right: pa.Table) -> Mask:
 
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
     if pa.types.is_nested(left.type):
-        both = numbered(pa.concat_arrays([without_chunks(left), without_chunks(right).cast(left.type)]))
+        both = nested_numbers(pa.concat_arrays([without_chunks(left), without_chunks(right).cast(left.type)]))
         left, right = both[: len(left)], both[len(left) :]
     equal = pc.fill_null(pc.equal(left, right), False)
     if left.null_count and right.null_count:
@@ -113,7 +113,7 @@ def _told_apart(columns: Sequence[pa.Array], hashes: Int64s, order: Int64s, begi
 
 def _codes(column: pa.Array) -> Int64s:
     if pa.types.is_nested(column.type):
-        column = numbered(column)
+        column = nested_numbers(column)
     encoded = pc.dictionary_encode(column, null_encoding="encode")
     return np.asarray(encoded.indices).astype(np.int64)
 

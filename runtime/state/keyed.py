@@ -22,7 +22,7 @@ from hintplan.runtime.state.identity import Mask, equal_rows, keep_newest
 from hintplan.runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
 from hintplan.runtime.state.manifest import SegmentEntry, StateTable
 from hintplan.runtime.state.merge import gathered, hash_ranges, newest_versions, taken
-from hintplan.runtime.state.runs import in_order, matches, newest_in, spread
+from hintplan.runtime.state.runs import hash_order, matching_ranges, newest_in, spread
 
 _FANOUT = 4
 _SMALLEST_TIER = 4096
@@ -122,9 +122,9 @@ class KeyedState:
         tables, offsets, shadows = self._runs()
         if not tables or not len(key_hashes):
             return
-        order = in_order(key_hashes)
+        order = hash_order(key_hashes)
         low_hash = key_hashes[order] & ~SUFFIX_MASK
-        ranges = [matches(int64s(table, HASH), low_hash, low_hash | SUFFIX_MASK) for table in tables]
+        ranges = [matching_ranges(int64s(table, HASH), low_hash, low_hash | SUFFIX_MASK) for table in tables]
         totals = np.zeros(len(order), np.int64)
         for places, first, last in ranges:
             totals[places] += last - first
@@ -227,7 +227,7 @@ class KeyedState:
         self._rows += int((counts > 0).sum()) - int(present.sum())
         hashes = int64s(rows, HASH)
         if (hashes[1:] < hashes[:-1]).any():
-            rows = rows.take(in_order(hashes))
+            rows = rows.take(hash_order(hashes))
         self._added.append((rows.combine_chunks(), bool(present.any())))
         self._known = None
 

@@ -3,7 +3,7 @@
 Inside a value, NULL equals NULL, 0.0 equals -0.0, and NaN equals NaN. The entries of a MAP have no order. Only numbers
 from the same call can be compared.
 
->>> numbered(pa.array([[1, None], [1], None, [1, None]])).to_pylist()
+>>> nested_numbers(pa.array([[1, None], [1], None, [1, None]])).to_pylist()
 [0, 1, None, 0]
 """
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hintplan.runtime.state.layout import Int64s
 
 
-def numbered(column: pa.Array) -> pa.Array:
+def nested_numbers(column: pa.Array) -> pa.Array:
     """Return the number of each value of a nested column, NULL for NULL."""
     column = column.take(pa.array(np.arange(len(column))))  # removes gaps between and before its values
     kind = column.type
@@ -36,7 +36,7 @@ def numbered(column: pa.Array) -> pa.Array:
 def _inside(column: pa.Array) -> Int64s:
     """Return a number for each value; NULL is a value."""
     if pa.types.is_nested(column.type):
-        column = numbered(column)
+        column = nested_numbers(column)
     elif pa.types.is_floating(column.type):
         column = pc.add(column, pa.scalar(0, pa.int8()).cast(column.type))  # -0.0 + 0.0 is 0.0
         column = pc.if_else(pc.is_nan(column), pa.scalar(math.nan, column.type), column)

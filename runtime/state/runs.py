@@ -1,7 +1,7 @@
 """Runs: rows in ascending order of their hashes, as in segments. Functions that sort them and find rows in them.
 
 >>> run = np.array([1, 3, 3, 7])
->>> [part.tolist() for part in matches(run, np.array([2, 3, 7]), np.array([2, 3, 7]))]
+>>> [part.tolist() for part in matching_ranges(run, np.array([2, 3, 7]), np.array([2, 3, 7]))]
 [[1, 2], [1, 3], [3, 4]]
 """
 
@@ -16,7 +16,7 @@ from hintplan.runtime.state.identity import equal_rows
 from hintplan.runtime.state.layout import HASH, Int64s, int64s
 
 
-def in_order(hashes: Int64s) -> Int64s:
+def hash_order(hashes: Int64s) -> Int64s:
     """Return the places of ``hashes`` in ascending order; equal hashes keep their order.
 
     On evenly distributed hashes, a stable sort takes three to six times as long as numpy's default. On sorted hashes,
@@ -33,7 +33,7 @@ def in_order(hashes: Int64s) -> Int64s:
     return order
 
 
-def matches(run: Int64s, first: Int64s, last: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+def matching_ranges(run: Int64s, first: Int64s, last: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """Return the places i for which ``run`` has hashes from ``first[i]`` to ``last[i]``, and their begin and end in it.
 
     ``first`` and ``last`` should be in ascending order, so that neighbours lie on the same pages of the run.
@@ -69,12 +69,12 @@ def newest_in(tables: Sequence[pa.Table], rows: pa.Table, hashes: Int64s) -> tup
     ``tables`` are runs from old to new with the columns of ``rows``. No run has the same row twice.
     """
     table_of, row_of = np.full(len(hashes), -1, np.int64), np.zeros(len(hashes), np.int64)
-    open_ = in_order(hashes)
+    open_ = hash_order(hashes)
     needles = hashes[open_]
     for index in range(len(tables) - 1, -1, -1):
         if not open_.size:
             break
-        place, row = spread(*matches(int64s(tables[index], HASH), needles, needles))
+        place, row = spread(*matching_ranges(int64s(tables[index], HASH), needles, needles))
         if not place.size:
             continue
         candidates = open_[place]

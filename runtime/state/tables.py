@@ -28,7 +28,7 @@ def rows_in(deltas: Sequence[pa.Table | None]) -> int:
     return sum(rows.num_rows for rows in deltas if rows is not None)
 
 
-def committed(
+def commit_states(
     states: Mapping[str, KeyedState], output: pa.Table, rows_in: int, metrics: tuple[int, ...] = ()
 ) -> Result:
     """Commit the changes in ``states``, and return the result of the batch."""

@@ -1,7 +1,7 @@
 """A state after a committed batch: the manifest in force of each of its partitions.
 
-    found = manifests_in_force(files_at("/data/checkpoints/revenue/sink_r/state/join_o_c.1"), (Scale(4),), batch=12)
-    found.paths[0]
+    in_force = manifests_in_force(files_at("/data/checkpoints/revenue/sink_r/state/join_o_c.1"), (Scale(4),), batch=12)
+    in_force.paths[0]
 
 It can be read while a run is active. The run removes files of older batches, so a caller retries a failed read with a
 newer batch.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from hintplan.runtime.storage.files import Files
 from hintplan.runtime.storage.manifest import DamagedFile
-from hintplan.runtime.storage.names import WRITTEN, newest, parsed
+from hintplan.runtime.storage.names import WRITTEN, newest, parse_name
 from hintplan.runtime.storage.place import Scale, folder_of
 
 
@@ -60,8 +60,8 @@ def newest_manifest(files: Files, folder: str, *, since: int, before: int) -> st
     names = files.names(folder)
     name = newest(names, since=since, before=before)
     marker = newest(names, since=since, before=before, kind=WRITTEN)
-    if marker is not None and (written := parsed(marker)) is not None:
-        current = None if name is None else parsed(name)
+    if marker is not None and (written := parse_name(marker)) is not None:
+        current = None if name is None else parse_name(name)
         if current is None or current[:2] < written[:2]:
             raise DamagedFile(f"{files.root}/{folder}", f"has lost the manifest of batch {written.batch}")
     return name

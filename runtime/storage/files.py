@@ -20,7 +20,7 @@ from hintplan.runtime.storage.operations import FileOperations
 NAMES = pa.schema([("name", pa.string())])
 
 
-class Sink(Protocol):
+class ByteSink(Protocol):
     """A destination for the bytes of a file."""
 
     def write(self, data: bytes | memoryview) -> int: ...
@@ -45,7 +45,7 @@ class Files(Protocol):
         """Return the content of a file; FileNotFoundError if it does not exist."""
         ...
 
-    def writing(self, path: str) -> AbstractContextManager[Sink]:
+    def writing(self, path: str) -> AbstractContextManager[ByteSink]:
         """Provide a file to write to, and publish it under ``path`` after the block; discard it after an error."""
         ...
 

@@ -65,14 +65,14 @@ class LocalFiles:
             with open(draft, "wb") as file:
                 yield file
                 self._settle(file)
-            named(draft, os.path.join(self.root, path))
+            publish_draft(draft, os.path.join(self.root, path))
 
     def publish(self, path: str, data: bytes) -> bool:
         with self._drafted(path) as draft:
             with open(draft, "wb") as file:
                 file.write(data)
                 self._settle(file)
-            return named(draft, os.path.join(self.root, path))
+            return publish_draft(draft, os.path.join(self.root, path))
 
     def _settle(self, file: BinaryIO) -> None:
         file.flush()
@@ -164,7 +164,7 @@ def mapped(source: BinaryIO) -> pa.Buffer:
     return pa.py_buffer(pages)
 
 
-def named(draft: str, target: str) -> bool:
+def publish_draft(draft: str, target: str) -> bool:
     """Give a file its final name unless that name exists; return whether it did not exist."""
     try:
         os.link(draft, target)

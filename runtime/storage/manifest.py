@@ -4,8 +4,8 @@ The file consists of a line with the length of the header, the header in JSON, a
 needs only one file. It contains the version of this format. An unreadable manifest is refused and never treated as
 empty.
 
->>> found = decode(encode(Manifest(operator="join_o_c", batch=3, run=7), []), "3.7.manifest")
->>> found.operator, found.segments
+>>> manifest = decode_manifest(encode_manifest(Manifest(operator="join_o_c", batch=3, run=7), []), "3.7.manifest")
+>>> manifest.operator, manifest.segments
 ('join_o_c', {})
 """
 
@@ -89,7 +89,7 @@ class Manifest:
     segments: Mapping[str, SegmentRef] = field(default_factory=dict)
 
 
-def encode(manifest: Manifest, inline: Sequence[bytes | pa.Buffer]) -> bytes:
+def encode_manifest(manifest: Manifest, inline: Sequence[bytes | pa.Buffer]) -> bytes:
     """Return the file of ``manifest``, followed by the ``inline`` segments at their :func:`offsets`."""
     header: dict[str, Any] = {
         manifest_field.name: getattr(manifest, manifest_field.name) for manifest_field in fields(manifest)
@@ -119,8 +119,11 @@ def offsets(lengths: Iterable[int]) -> list[int]:
     return starts
 
 
-def decode(data: bytes | pa.Buffer, path: str) -> Manifest:
-    """Parse the result of :func:`encode`; DamagedFile if it is damaged, RunError with ``path`` for another format."""
+def decode_manifest(data: bytes | pa.Buffer, path: str) -> Manifest:
+    """Parse the result of :func:`encode_manifest`.
+
+    DamagedFile if it is damaged, RunError with ``path`` for another format.
+    """
     header, _ = unframed(_MANIFESTS, data, path)
     tables = header.pop("tables")
     segments = {name: SegmentRef(*ref) for name, ref in header.pop("segments").items()}
@@ -128,7 +131,7 @@ def decode(data: bytes | pa.Buffer, path: str) -> Manifest:
 
 
 def body_start(data: bytes | pa.Buffer, path: str) -> int:
-    """Return the start of the inline segments in a manifest; RunError as :func:`decode`."""
+    """Return the start of the inline segments in a manifest; RunError as :func:`decode_manifest`."""
     return _body(_header_end(_MANIFESTS, data, path))
 
 
@@ -138,7 +141,10 @@ def _listed(ref: SegmentRef) -> list[Any]:
 
 
 def unframed(files: FileFormat, data: bytes | pa.Buffer, path: str) -> tuple[dict[str, Any], int]:
-    """Return the header in a result of :func:`framed`, and the start of the pieces; errors as :func:`decode`."""
+    """Return the header in a result of :func:`framed`, and the start of the pieces.
+
+    The errors are the same as of :func:`decode_manifest`.
+    """
     end = _header_end(files, data, path)
     return json.loads(bytes(memoryview(data)[_FIRST_LINE:end])), _body(end)
 

@@ -7,7 +7,7 @@ them. One partition is responsible for the removal.
 from __future__ import annotations
 
 from hintplan.runtime.storage.files import Files
-from hintplan.runtime.storage.names import MANIFEST, parsed
+from hintplan.runtime.storage.names import MANIFEST, parse_name
 from hintplan.runtime.storage.place import Place, folder_of
 from hintplan.runtime.storage.read import read_manifest_file
 
@@ -26,12 +26,14 @@ def sweep_old_scales(files: Files, place: Place, kept_batches: int, batch: int) 
     named: set[str] = set()
     for partition in range(place.partitions):
         folder = folder_of(place.scale, partition)
-        manifests = [name for name in files.names(folder) if (file_name := parsed(name)) and file_name.kind == MANIFEST]
+        manifests = [
+            name for name in files.names(folder) if (file_name := parse_name(name)) and file_name.kind == MANIFEST
+        ]
         if not manifests:
             return
         for name in manifests:
             named |= {ref.file for ref in read_manifest_file(files, f"{folder}/{name}").segments.values()}
     for folder, names in old_files.items():
         for name in names:
-            if f"{folder}/{name}" not in named and parsed(name) is not None:
+            if f"{folder}/{name}" not in named and parse_name(name) is not None:
                 files.remove(f"{folder}/{name}")

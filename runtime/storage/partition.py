@@ -20,14 +20,14 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.storage.files import Files, Sink
+from hintplan.runtime.storage.files import ByteSink, Files
 from hintplan.runtime.storage.local_files import let_pages_go
-from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, encode, offsets
-from hintplan.runtime.storage.names import MANIFEST, SEGMENT, WRITTEN, named, newest, parsed
+from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, encode_manifest, offsets
+from hintplan.runtime.storage.names import MANIFEST, SEGMENT, WRITTEN, file_name, newest, parse_name
 from hintplan.runtime.storage.old_scales import sweep_old_scales
-from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.open_segments import OpenSegments
 from hintplan.runtime.storage.place import Place, bounds, folder_of
-from hintplan.runtime.storage.read import key_of, read_manifest_file, read_segment
+from hintplan.runtime.storage.read import read_manifest_file, read_segment, segment_key
 
 INLINE_BYTES = 256 << 10
 """Segments up to this size are stored in the manifest, because each file is a request to an object store."""
@@ -57,7 +57,7 @@ class Remembered:
     """The cache of this process for partitions of which it has run a batch."""
 
     manifests: dict[tuple[str, int, int], Known] = field(default_factory=dict)
-    opened: Opened = field(default_factory=Opened)
+    opened: OpenSegments = field(default_factory=OpenSegments)
 
 
 def open_partition(
@@ -265,7 +265,7 @@ class PartitionStore:
         return (before + self._partition) // SWEEP_EVERY < (self._batch + self._partition) // SWEEP_EVERY
 
     def _published(self, tables: bytes | None, state_rows: int, state_bytes: int) -> tuple[Manifest, bool]:
-        name = named(self._batch, self._place.run, MANIFEST)
+        name = file_name(self._batch, self._place.run, MANIFEST)
         inline: dict[str, pa.Buffer] = {}
         for segment, table in self._pending.items():
             if table.nbytes <= INLINE_BYTES:
@@ -287,13 +287,13 @@ class PartitionStore:
             tables=tables,
             segments=self._refs,
         )
-        first = self._files.publish(f"{self._folder}/{name}", encode(manifest, list(inline.values())))
-        self._files.mark(f"{self._folder}/{named(self._batch, self._place.run, WRITTEN)}")
-        keys = {key_of(self._files, ref) for ref in self._refs.values()}
+        first = self._files.publish(f"{self._folder}/{name}", encode_manifest(manifest, list(inline.values())))
+        self._files.mark(f"{self._folder}/{file_name(self._batch, self._place.run, WRITTEN)}")
+        keys = {segment_key(self._files, ref) for ref in self._refs.values()}
         opened = self._remembered.opened
         opened.forget_unless(f"{self._files.root}/{self._folder}", keys.__contains__)
         for segment in inline if first else ():
-            opened.keep(key_of(self._files, self._refs[segment]), self._pending[segment])
+            opened.keep(segment_key(self._files, self._refs[segment]), self._pending[segment])
         self._pending.clear()
         return manifest, first
 
@@ -303,7 +303,7 @@ class PartitionStore:
 
     def _laid(self, pieces: Iterable[pa.Table]) -> tuple[SegmentRef, int]:
         """Write a file of ``pieces``, and return its location and the size of the pieces in bytes."""
-        path = f"{self._folder}/{named(self._batch, self._place.run, SEGMENT, self._token())}"
+        path = f"{self._folder}/{file_name(self._batch, self._place.run, SEGMENT, self._token())}"
         pieces = iter(pieces)
         piece = next(pieces)
         size = 0
@@ -333,14 +333,14 @@ def sweep(files: Files, folder: str, batch: int) -> set[str]:
         kept |= {ref.file.rpartition("/")[2] for ref in refs if ref.file.rpartition("/")[0] == folder}
     kept |= {name.removesuffix(MANIFEST) + WRITTEN for name in kept if name.endswith(f".{MANIFEST}")}
     for name in names:
-        if name not in kept and parsed(name) is not None:
+        if name not in kept and parse_name(name) is not None:
             files.remove(f"{folder}/{name}")
     return kept
 
 
 def _is_of(name: str, oldest: int) -> bool:
     """Return whether a file belongs to the batch ``oldest`` or a later one."""
-    file_name = parsed(name)
+    file_name = parse_name(name)
     return file_name is not None and file_name.batch >= oldest
 
 
@@ -354,7 +354,7 @@ def _arrow_file(table: pa.Table) -> pa.Buffer:
 class _Summed:
     """A file wrapper that computes the length and the checksum of the written data."""
 
-    def __init__(self, file: Sink) -> None:
+    def __init__(self, file: ByteSink) -> None:
         self._file = file
         self.length = 0
         self.sum = 0

@@ -131,18 +131,18 @@ class BatchPins:
     def _read(self, path: str) -> Pin:
         full = f"{self._files.root}/{path}"
         try:
-            return decode(self._files.read(path), full)[0]
+            return decode_pin(self._files.read(path), full)[0]
         except DamagedFile:
             if not self._files.distrust(path):
                 raise
-            return decode(self._files.read(path), full)[0]
+            return decode_pin(self._files.read(path), full)[0]
 
     def publish(self, token: str, pin: Pin) -> Pin:
         """Store ``pin`` under ``token``, and return the stored pin: another one, if that was published first."""
         with self._told():
             path = self._path(token)
             heeded = self.place.heeded if self.batch == self.place.replayed else ()
-            data = encode(pin, self.place.operator, path.rpartition("/")[2], heeded)
+            data = encode_pin(pin, self.place.operator, path.rpartition("/")[2], heeded)
             first = self._files.publish(path, data)
             self._sweep()
         if first:
@@ -194,7 +194,7 @@ def heeded_pins(names: Iterable[str], batch: int, read: Callable[[str], bytes | 
     candidates = [name for name in names if not name.startswith(".") and batch_of(name) == batch]
     last = max(map(_run_of, candidates), default=0)
     own = sorted(name for name in candidates if _run_of(name) == last)
-    return (*own, *decode(read(own[0]), own[0])[1]) if own else ()
+    return (*own, *decode_pin(read(own[0]), own[0])[1]) if own else ()
 
 
 def _run_of(name: str) -> int:
@@ -205,7 +205,7 @@ def _token_of(name: str) -> str:
     return name.split(".")[2]
 
 
-def encode(pin: Pin, operator: str, name: str, heeded: Sequence[str] = ()) -> bytes:
+def encode_pin(pin: Pin, operator: str, name: str, heeded: Sequence[str] = ()) -> bytes:
     """Return the file ``name`` for ``pin``: a header, a table of the questions, and a table of the answers."""
     ids = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(_QUESTION_BYTES), len(pin.questions), [None, pa.py_buffer(b"".join(pin.questions))]
@@ -219,8 +219,8 @@ def encode(pin: Pin, operator: str, name: str, heeded: Sequence[str] = ()) -> by
     return framed(_FILES, header, pieces)
 
 
-def decode(data: bytes | pa.Buffer, path: str) -> tuple[Pin, tuple[str, ...]]:
-    """Parse the result of :func:`encode`, and return the pin and the names of the earlier pins that its run used.
+def decode_pin(data: bytes | pa.Buffer, path: str) -> tuple[Pin, tuple[str, ...]]:
+    """Parse the result of :func:`encode_pin`, and return the pin and the names of the earlier pins that its run used.
 
     DamagedFile if it is damaged, RunError with ``path`` for another format.
     """

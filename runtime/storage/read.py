@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.runtime.storage.files import Files
-from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode
+from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode_manifest
 from hintplan.runtime.storage.names import MANIFEST
-from hintplan.runtime.storage.opened import Key, Opened
+from hintplan.runtime.storage.open_segments import Key, OpenSegments
 from hintplan.runtime.storage.place import END
 
 _READ_BYTES = 1 << 20
@@ -20,12 +20,12 @@ _HASH = 0
 
 def read_manifest_file(files: Files, path: str) -> Manifest:
     """Return the manifest at ``path``; errors as :func:`decode`, and FileNotFoundError if it was removed."""
-    return decode(files.read(path), f"{files.root}/{path}")
+    return decode_manifest(files.read(path), f"{files.root}/{path}")
 
 
-def read_segment(files: Files, ref: SegmentRef, opened: Opened) -> pa.Table:
+def read_segment(files: Files, ref: SegmentRef, opened: OpenSegments) -> pa.Table:
     """Return the rows of the segment ``ref``; DamagedFile if the file is missing or damaged."""
-    key = key_of(files, ref)
+    key = segment_key(files, ref)
     table = opened.find(key)
     if table is None:
         table = _read(files, ref)
@@ -33,7 +33,7 @@ def read_segment(files: Files, ref: SegmentRef, opened: Opened) -> pa.Table:
     return table if ref.low is None or ref.high is None else _between(table, ref.low, ref.high)
 
 
-def key_of(files: Files, ref: SegmentRef) -> Key:
+def segment_key(files: Files, ref: SegmentRef) -> Key:
     """Return the key of an open segment."""
     return f"{files.root}/{ref.file}", ref.offset
 
@@ -57,12 +57,12 @@ def _part(files: Files, ref: SegmentRef) -> pa.Buffer:
     return whole.slice(ref.offset, ref.length) if ref.offset + ref.length <= len(whole) else whole.slice(0, 0)
 
 
-def _is_right(found: pa.Buffer, ref: SegmentRef) -> bool:
-    if len(found) != ref.length:
+def _is_right(content: pa.Buffer, ref: SegmentRef) -> bool:
+    if len(content) != ref.length:
         return False
     crc = 0
     for start in range(0, ref.length, _READ_BYTES):
-        crc = zlib.crc32(found.slice(start, min(_READ_BYTES, ref.length - start)), crc)
+        crc = zlib.crc32(content.slice(start, min(_READ_BYTES, ref.length - start)), crc)
     return crc == ref.crc
 
 

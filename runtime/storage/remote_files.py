@@ -28,7 +28,7 @@ import pyarrow.fs as pafs
 from hintplan.plans.errors import RunError
 from hintplan.runtime.storage.local_files import mapped
 from hintplan.runtime.storage.operations import FileOperations
-from hintplan.runtime.stores import move_onto, opened
+from hintplan.runtime.stores import move_onto, open_store
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 _COPIED_BYTES = 8 << 20
@@ -231,7 +231,7 @@ def _patiently(ask: Callable[[], _Got]) -> _Got:
 def remote_files(root: str) -> RemoteFiles:
     """Return the files below a URL; RunError if its scheme is not supported here."""
     try:
-        system, base = opened(root)
+        system, base = open_store(root)
     except ImportError as error:
         raise RunError(
             f"the state in {root} cannot be reached: {error.name} is missing in this Python ({sys.executable})",

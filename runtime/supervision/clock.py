@@ -1,7 +1,7 @@
 """Detects that the clock of this machine was set back. Spark then starts no batch until the old time is reached.
 
 >>> wall, steady = iter([100.0, 101.0, 41.0]), iter([0.0, 1.0, 2.0])
->>> clock = Clock(wall=lambda: next(wall), steady=lambda: next(steady))
+>>> clock = WallClock(wall=lambda: next(wall), steady=lambda: next(steady))
 >>> clock.behind(), clock.behind()
 (0.0, 61.0)
 """
@@ -17,7 +17,7 @@ TOLERANCE_SECONDS = 10.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Clock:
+class WallClock:
     """Compares the wall clock with a monotonic clock."""
 
     wall: Callable[[], float] = time.time

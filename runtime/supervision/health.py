@@ -21,7 +21,7 @@ from typing import Any
 
 from hintplan.plans.errors import RunError
 
-STARTING, WAITING, RUNNING, RESTART_SETTINGS, STOPPING = "starting", "waiting", "running", "restarting", "stopping"
+STARTING, WAITING, RUNNING, RESTARTING, STOPPING = "starting", "waiting", "running", "restarting", "stopping"
 LOOPBACK = "127.0.0.1"
 SILENT_SECONDS = 60.0
 """A run checks its queries several times a second. Without a check for this time, it counts as hung."""

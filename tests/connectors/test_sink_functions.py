@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import hintplan
-from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.explanation import failure_of_spark
 from hintplan.runtime.spark.function_failed import FunctionFailed, function_failed
 from tests.connectors.test_dataframes import BATCH
 
@@ -97,7 +97,7 @@ def test_what_a_server_of_spark_connect_says_is_read_from_its_text() -> None:
         "\nSQLSTATE: XXKST",
         "\nJVM stacktrace:\n  x",
     ):
-        told = failed("the query of sink_o2 failed", RuntimeError(f"[STREAM_FAILED] ... {trace}{after}"))
+        told = failure_of_spark("the query of sink_o2 failed", RuntimeError(f"[STREAM_FAILED] ... {trace}{after}"))
         assert told.diagnostics[0].message.startswith("the function of table o2 failed: No module named 'seaborn' (")
         assert told.diagnostics[0].message.endswith(f"{place})")
         assert told.diagnostics[0].hint == "pip install seaborn_of_nobody where the Spark Connect server runs"

@@ -17,7 +17,7 @@ import hintplan
 from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
-from hintplan.runtime.engine.noted_files import NotedFile, noted_files
+from hintplan.runtime.engine.logged_files import LoggedFile, logged_files
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
 from tests.connectors.lakes.lakes import in_with
@@ -127,14 +127,14 @@ def test_whoever_starts_the_run_can_go_on_without_a_file(spark: SparkSession, tm
 def test_files_that_are_removed_after_their_batch_are_no_matter(spark: SparkSession, tmp_path: Path) -> None:
     """Beyond the tenth entry, too, with which Spark sums up all before."""
     plan = plan_of(tmp_path, {"print": WRITTEN["print"]}, join=True)
-    noted: dict[int, list[NotedFile]] = {}
+    noted: dict[int, list[LoggedFile]] = {}
     for number in range(FILES):
         files = [add(tmp_path, table, number) for table in ("a", "b")[: 1 + number % 2]]
         changed = {str(file): file.stat().st_mtime_ns // 1_000_000 for file in files}
         run(plan, spark, tmp_path)
         (logs,) = {path.parent for path in (tmp_path / "checkpoint").glob("*/offsets")}
-        noted[number] = sorted(noted_files(logs, number), key=lambda file: file.path)
-        assert noted[number] == [NotedFile(path, time) for path, time in sorted(changed.items())]
+        noted[number] = sorted(logged_files(logs, number), key=lambda file: file.path)
+        assert noted[number] == [LoggedFile(path, time) for path, time in sorted(changed.items())]
         for file in files:
             file.unlink()
 
@@ -175,7 +175,7 @@ def test_the_files_of_a_batch_are_those_between_its_offsets(
     expected: list[str],
 ) -> None:
     logs = logs_of(tmp_path, offsets, sources)
-    assert [file.path for file in noted_files(logs, max(offsets, default=0))] == expected
+    assert [file.path for file in logged_files(logs, max(offsets, default=0))] == expected
 
 
 def settle(execution: Execution) -> None:

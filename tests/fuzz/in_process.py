@@ -25,13 +25,13 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Sink
 from hintplan.runtime.builders import builder, scan, stream, values
 from hintplan.runtime.builders.edges import Edges, edges_of
-from hintplan.runtime.builders.stream import build
+from hintplan.runtime.builders.stream import build_stream
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.pack import TICK, Packing, hashed
 from hintplan.runtime.engine.process import joined
-from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
+from hintplan.runtime.engine.row_order import ROW_ORDER, in_row_order
 from hintplan.runtime.engine.rows import ArrowRows, Metrics
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.operator import KIND, StatefulOperator
@@ -89,7 +89,7 @@ class Stream:
             mock.patch.object(connectors, "read", self._read),
             mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):
-            built = build(self._edges, self._plan.by_id)
+            built = build_stream(self._edges, self._plan.by_id)
             for sink in self._sinks:
                 rows = built[sink.inputs[0]]
                 schema = self._edges.schema(sink.inputs[0])
@@ -192,7 +192,7 @@ class Stream:
             given = []
             for side, spec in enumerate(operator.inputs):
                 found = deltas.get((bucket, side))
-                given.append(hashed(in_order(joined(found, spec.presum)), spec.hashes, 1) if found else None)
+                given.append(hashed(in_row_order(joined(found, spec.presum)), spec.hashes, 1) if found else None)
             key = (place.operator, bucket)
             store = self._stores.setdefault(key, MemoryStore())
             result = operator.process(given, self._manifests.get(key), store, 0)

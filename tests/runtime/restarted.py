@@ -18,7 +18,7 @@ from hintplan.plans.checkpoint.continuation import continuation, record_after
 from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.operator import StatefulOperator
-from hintplan.runtime.run.places import places_of
+from hintplan.runtime.run.places import state_places
 from hintplan.runtime.storage.files import files_at
 from hintplan.runtime.storage.partition import open_partition
 from tests.runtime.pipeline import Pipeline
@@ -36,7 +36,7 @@ class Restartable(Pipeline):
         self._record = record_after(found, record, plan, partitions=1, spark="4.3.0") or record
         self._committed = committed
         (query,) = found.queries
-        self._places = places_of(query, found, str(folder), run=committed + 1)
+        self._places = state_places(query, found, str(folder), run=committed + 1)
 
     def restarted(self, plan: Plan, result: Counter) -> Restartable:
         """Another plan on the same checkpoint, into a sink that holds ``result``."""

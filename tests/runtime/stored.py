@@ -21,7 +21,7 @@ from hintplan.plans.checkpoint.record import local_record, record_line
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.files import local_files
 from hintplan.runtime.operator import StatefulOperator, hash_column
-from hintplan.runtime.run.places import places_of, run_number
+from hintplan.runtime.run.places import run_number, state_places
 from hintplan.runtime.storage.files import files_at
 from hintplan.runtime.storage.partition import open_partition
 from hintplan.runtime.storage.place import Place, partitions_of
@@ -79,7 +79,7 @@ def run_on(plan: Plan, checkpoint: Path, *, partitions: int = 2) -> dict[str, St
     files = local_files(checkpoint)
     number = run_number(files, 1)
     return {
-        query.id: StoredQuery(plan, query, checkpoint, places_of(query, found, str(checkpoint), run=number))
+        query.id: StoredQuery(plan, query, checkpoint, state_places(query, found, str(checkpoint), run=number))
         for query in found.queries
     }
 

@@ -29,7 +29,7 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.datagen.generators import batch, row_width
 from hintplan.runtime.connectors.schema import physical_schema
-from hintplan.runtime.spark.session import takes_what_is_there
+from hintplan.runtime.spark.session import is_prepared_for_once
 from hintplan.runtime.spark.versions import available_now
 from hintplan.runtime.storage.pins import PinPlace
 
@@ -51,7 +51,7 @@ def read(
 
     All rows are inserts, whose order does not matter.
     """
-    return _load(spark.readStream, spark, table, columns, once=takes_what_is_there(spark))
+    return _load(spark.readStream, spark, table, columns, once=is_prepared_for_once(spark))
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:

@@ -5,10 +5,10 @@ other. A column of moments is a struct; NULL means no numbers. A change may also
 further fields with the moments of these numbers. Source of the formulas: Chan, Golub, LeVeque, Updating Formulae and a
 Pairwise Algorithm for Computing Sample Variances (1979).
 
->>> both = folded(np.array([0, 0, 0]), each(pa.array([1.0, 2.0, 6.0]), None), 1)
+>>> both = folded_moments(np.array([0, 0, 0]), each(pa.array([1.0, 2.0, 6.0]), None), 1)
 >>> both.to_pylist()
 [{'count': 3, 'mean': 3.0, 'squares': 14.0}]
->>> one_less = folded(np.array([0]), each(pa.array([2.0]), np.array([-1])), 1)
+>>> one_less = folded_moments(np.array([0]), each(pa.array([2.0]), np.array([-1])), 1)
 >>> combined(both, one_less).to_pylist()
 [{'count': 2, 'mean': 3.5, 'squares': 12.5}]
 >>> variance(combined(both, one_less), 1).to_pylist()
@@ -58,7 +58,7 @@ def each(numbers: pa.Array, weights: Int64s | None) -> pa.StructArray:
     return _column(_Moments(counts=counts, means=means, squares=np.zeros(len(counts))))
 
 
-def folded(groups: Int64s, parts: pa.StructArray, size: int) -> pa.StructArray:
+def folded_moments(groups: Int64s, parts: pa.StructArray, size: int) -> pa.StructArray:
     """Fold the ``parts`` of each of ``size`` groups."""
     rows = _Moments.of(parts)
     added = _sum(groups, rows, size)

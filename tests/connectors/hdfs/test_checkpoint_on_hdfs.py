@@ -18,7 +18,7 @@ import pytest
 import hintplan as api
 from hintplan import compile_sql
 from hintplan.runtime.storage.remote_files import RemoteFiles, remote_files
-from hintplan.runtime.stores import opened
+from hintplan.runtime.stores import open_store
 from tests.connectors.hdfs.server import running_hdfs
 from tests.sample import in_turn
 
@@ -64,7 +64,7 @@ def hintplan(directory: Path, *words: str, code: int = 0) -> str:
 def test_a_job_goes_on_after_a_restart_and_on_other_numbers_of_partitions(hdfs: str, tmp_path: Path) -> None:
     url = f"{hdfs}/{tmp_path.name}"
     checkpoint = ("--checkpoint", f"{url}/checkpoint")
-    system, base = opened(url)
+    system, base = open_store(url)
     system.create_dir(f"{base}/orders")
     expected: dict[str, Decimal] = {}
     number = 0

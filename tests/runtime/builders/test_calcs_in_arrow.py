@@ -11,7 +11,7 @@ import pytest
 import hintplan
 from hintplan.plans.operators import Calc
 from hintplan.runtime.builders.edges import edges_of
-from hintplan.runtime.builders.stream import build
+from hintplan.runtime.builders.stream import build_stream
 from hintplan.runtime.requests.spec import RequestRun
 from hintplan.runtime.storage.place import Place
 
@@ -29,7 +29,9 @@ def test_a_filter_above_an_outer_join_passes_row_kinds_on(spark: SparkSession, t
         "WHERE v > 1 OR k = 2 GROUP BY k;"
     )
     places = {name: Place(root="nowhere", operator=name) for name in plan.by_id}
-    rows = build(edges_of(plan, spark, places=places, lookups=RequestRun(token="1")), [sink.id for sink in plan.sinks])
+    rows = build_stream(
+        edges_of(plan, spark, places=places, lookups=RequestRun(token="1")), [sink.id for sink in plan.sinks]
+    )
     (calc,) = [o.id for o in plan.operators if isinstance(o, Calc) and o.filter is not None]
     in_arrow = rows[calc].in_arrow
     assert in_arrow is not None
@@ -50,7 +52,9 @@ def test_fields_of_rows_are_read_where_the_rows_are(spark: SparkSession, tmp_pat
         "WHERE CARDINALITY(customer.tags) < w GROUP BY customer.id, customer.tags[1];"
     )
     places = {name: Place(root="nowhere", operator=name) for name in plan.by_id}
-    rows = build(edges_of(plan, spark, places=places, lookups=RequestRun(token="1")), [sink.id for sink in plan.sinks])
+    rows = build_stream(
+        edges_of(plan, spark, places=places, lookups=RequestRun(token="1")), [sink.id for sink in plan.sinks]
+    )
     above = [o.id for o in plan.operators if isinstance(o, Calc) and o.inputs[0].startswith("join")]
     assert above
     assert all(rows[calc].in_arrow is not None for calc in above)

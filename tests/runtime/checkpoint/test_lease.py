@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hintplan.plans.errors import RunError, Unavailable
-from hintplan.runtime.checkpoint import held_lease, lease_stores, run_lock
+from hintplan.runtime.checkpoint import lease_acquisition, lease_stores, run_lock
 from hintplan.runtime.checkpoint.files import local_files
 from hintplan.runtime.checkpoint.heartbeat import Heartbeat
 from hintplan.runtime.checkpoint.lease import LEASES, Lease, Seen, Waiting, claim, lease_seconds, look, run_out
@@ -284,9 +284,9 @@ def test_a_lease_that_could_not_be_taken_in_time_is_tried_again(
     store = SlowStore(files=directory_store(tmp_path).files, time=time, slow=slow)
     if not is_taken:
         with pytest.raises(RunError, match="cannot be written: it took too long to take its lease, 5 times"):
-            held_lease.hold_lease(store, "state", "name", 60.0, time.waiting())
+            lease_acquisition.hold_lease(store, "state", "name", 60.0, time.waiting())
         return
-    lock = held_lease.hold_lease(store, "state", "name", 60.0, time.waiting())
+    lock = lease_acquisition.hold_lease(store, "state", "name", 60.0, time.waiting())
     try:
         assert (newest := look(store)) is not None
         assert newest.epoch == slow + 1

@@ -17,7 +17,7 @@ import pytest
 
 from hintplan.plans.client.table import TableWriter
 from hintplan.runtime.results.files import KeptRows
-from hintplan.runtime.results.json_values import json_value
+from hintplan.runtime.results.json_values import json_value_of
 from hintplan.runtime.results.text import cell
 
 MOMENT = datetime(2024, 7, 1, 10, 30, 5, 120_000)
@@ -48,7 +48,7 @@ MOMENT = datetime(2024, 7, 1, 10, 30, 5, 120_000)
 )
 def test_a_value_as_text_and_as_json(type_text: str, value: Any, text: str | None, as_json: Any) -> None:
     assert cell(type_text, "Europe/Berlin")(value) == text
-    assert json.loads(json.dumps(json_value(type_text)(value))) == as_json
+    assert json.loads(json.dumps(json_value_of(type_text)(value))) == as_json
 
 
 def drawn(headings: tuple[str, ...], rows: list[tuple[str | None, ...]], width: int | None = None) -> list[str]:

@@ -23,7 +23,7 @@ from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.buckets import bucket_ids, murmur3
 from hintplan.runtime.engine.pack import PACKED_DDL, TICK, Packing, hashed
 from hintplan.runtime.engine.rows import ArrowRows
-from hintplan.runtime.engine.shared import shared
+from hintplan.runtime.engine.shared import shared_rows
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.operator import InputSpec, StatefulOperator
 from hintplan.runtime.spark.failure import root_cause
@@ -234,7 +234,7 @@ def test_what_several_operators_read_is_computed_once_a_batch(session: SparkSess
     add_file(session, tmp_path, 100, 149)
     log = tmp_path / "calls"
     first = applied("first", counting(ROWS, ("k",), log=str(log)), [read_files(session, tmp_path)], tmp_path)
-    read = shared(first, first.schema, PARTITIONS, "first")
+    read = shared_rows(first, first.schema, PARTITIONS, "first")
     second = applied("second", counting(ROWS, ("id",)), [read], tmp_path)
     both = counting(ROWS, ("k",), sides=2)
     third = applied("third", both, [read, second], tmp_path).in_spark("sink").select("id", "side")
@@ -254,7 +254,7 @@ def test_rows_that_are_shared_keep_their_order(session: SparkSession, tmp_path: 
     rows = pa.table({"id": range(100_000), "k": [0] * 100_000}, schema=ROWS)
     pq.write_table(rows, tmp_path / "in" / "rows.parquet")
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-    read = shared(read_files(session, tmp_path), ROWS, PARTITIONS, "scan")
+    read = shared_rows(read_files(session, tmp_path), ROWS, PARTITIONS, "scan")
     run_once(read.in_spark("sink"), tmp_path)
     (file,) = (tmp_path / "out").glob("part-*.parquet")
     assert pq.read_table(file)["id"].to_pylist() == list(range(100_000))

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pyarrow as pa
 
-from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
+from hintplan.runtime.engine.row_order import ROW_ORDER, in_row_order
 
 
 def test_rows_stand_in_their_order_wherever_their_piece_was_read() -> None:
@@ -15,14 +15,14 @@ def test_rows_stand_in_their_order_wherever_their_piece_was_read() -> None:
     for order in permutations(pieces):
         columns = zip(*(row for piece in order for row in piece), strict=True)
         delta = pa.table(list(columns), names=[*ROW_ORDER.names, "value"])
-        assert in_order(delta).to_pydict() == {"value": [1, 2, 3, 4, 5]}
+        assert in_row_order(delta).to_pydict() == {"value": [1, 2, 3, 4, 5]}
 
 
 def test_rows_without_the_metadata_columns_stay_as_they_are() -> None:
     delta = pa.table({"value": [3, 1, 2]})
-    assert in_order(delta) is delta
+    assert in_row_order(delta) is delta
 
 
 def test_a_delta_without_rows_has_an_order_too() -> None:
     empty = ROW_ORDER.append(pa.field("value", pa.int64())).empty_table()
-    assert in_order(empty).schema == pa.schema([("value", pa.int64())])
+    assert in_row_order(empty).schema == pa.schema([("value", pa.int64())])

@@ -216,7 +216,7 @@ def during(monkeypatch: pytest.MonkeyPatch, query: StoredQuery, goes_on: Iterato
     """So many batches of ``query`` happen when the parts of a snapshot have been chosen, before they are copied."""
     choose = snapshot_parts.snapshot_parts
 
-    def chosen(*arguments: Any) -> list[snapshot_parts.Part]:
+    def chosen(*arguments: Any) -> list[snapshot_parts.SnapshotPart]:
         found = list(choose(*arguments))
         for _ in range(next(goes_on, 0)):
             query.batch({"l": [(1000 + query.next, "late")]}, HOUR * query.next)
@@ -258,7 +258,7 @@ def test_another_plan_that_begins_meanwhile_is_in_its_record(
 ) -> None:
     choose = snapshot_parts.snapshot_parts
 
-    def chosen(*arguments: Any) -> list[snapshot_parts.Part]:
+    def chosen(*arguments: Any) -> list[snapshot_parts.SnapshotPart]:
         found = list(choose(*arguments))
         if not rescaled:
             rescaled.append(run_on(counted, tmp_path / "checkpoint", partitions=3)["sink_r"])

@@ -204,10 +204,10 @@ def test_parked_rows_are_found_by_the_columns_that_a_lookup_asks_with(tmp_path: 
 
 
 def test_the_hash_is_no_part_of_a_row_that_is_read() -> None:
-    from hintplan.runtime.inspect.rows import rows_json, rows_text
+    from hintplan.runtime.inspect.rows import row_cells, rows_json
 
     rows = segment([(1, "a\x1b", 2, 1_000)])
-    cells = rows_text(rows, ("k",), "Europe/Berlin", lambda write: f"after {write}")
+    cells = row_cells(rows, ("k",), "Europe/Berlin", lambda write: f"after {write}")
     assert cells == [
         ["k", "r", "count", "last write", "expires"],
         ["1", "a\x1b", "2", "1970-01-01 01:00:01", "after 1000"],

@@ -217,7 +217,7 @@ def test_options_of_the_user_come_last(place: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("text", ["plain", "a b", 'a"b', "a\\b", "it's"])
 def test_an_option_is_one_word_to_sparks_launcher(text: str) -> None:
     """By the rules of ``CommandBuilderUtils.parseOptionString``: in quotes, a backslash takes the next character."""
-    word = class_archive.quoted(text)
+    word = class_archive.quoted_option(text)
     assert (word[0], word[-1]) == ('"', '"')
     taken, rest = "", iter(word[1:-1])
     for character in rest:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hintplan.runtime.kernels.xxhash import hash_rows
-from hintplan.runtime.state.nested_values import numbered
+from hintplan.runtime.state.nested_values import nested_numbers
 
 INTEGERS = st.none() | st.integers(0, 2)
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -45,7 +45,7 @@ def test_values_are_numbered_and_hashed_alike_exactly_if_they_are_equal(kind: st
     rows = data.draw(st.lists(values, min_size=1, max_size=12))
     skipped = data.draw(st.integers(0, len(rows) - 1))
     column = pa.array(rows, arrow).slice(skipped)
-    numbers, hashes = numbered(column).to_pylist(), hash_rows([column], len(column)).tolist()
+    numbers, hashes = nested_numbers(column).to_pylist(), hash_rows([column], len(column)).tolist()
     for i, one in enumerate(rows[skipped:]):
         assert (numbers[i] is None) == (one is None)
         for j, other in enumerate(rows[skipped:]):
@@ -56,7 +56,7 @@ def test_values_are_numbered_and_hashed_alike_exactly_if_they_are_equal(kind: st
 
 def test_floats_inside_of_a_value_are_told_apart_as_those_of_a_column() -> None:
     column = pa.array([[0.0, float("nan")], [-0.0, -float("nan")], [0.0, 1.0]])
-    assert numbered(column).to_pylist() == [0, 0, 1]
+    assert nested_numbers(column).to_pylist() == [0, 0, 1]
     first, second, third = hash_rows([column], 3).tolist()
     assert first == second != third
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import hintplan
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.checkpoint.files import files_of
+from hintplan.runtime.checkpoint.files import checkpoint_files
 from hintplan.runtime.checkpoint.lease_stores import hadoop_store
 from hintplan.runtime.checkpoint.sink_marks import MARKS, read_marks
 from hintplan.runtime.run.execute import execute
@@ -46,7 +46,7 @@ def test_one_of_several_sinks_that_is_older_is_named(spark: SparkSession, tmp_pa
     batch(1, "1,1\n")
     batch(2, "10,5\n")
     (query,) = {path.parent.parent.name for path in (tmp_path / "c").glob("*/marks/*")}
-    found = read_marks(files_of(spark, str(tmp_path / "c")), query, 2)
+    found = read_marks(checkpoint_files(spark, str(tmp_path / "c")), query, 2)
     assert {name: mark.batch for name, mark in found.items()} == {"sink_low": 1, "sink_high": 2}
     for name in ("low", "high"):
         kept = tmp_path / f"newer_{name}"
@@ -65,7 +65,7 @@ def test_marks_are_replaced_and_removed_behind_hadoops_interface(spark: SparkSes
     marks = SinkMarks(store=hadoop_store(spark, f"file://{tmp_path}/q", MARKS))
     for batch, sink in ((0, "a"), (2, "a"), (2, "b"), (5, "a")):
         marks.of(sink, table)(batch, {"batch": batch})
-    there = files_of(spark, str(tmp_path))
+    there = checkpoint_files(spark, str(tmp_path))
     assert there.numbers("q/marks") == [2, 5]
     found = [{name: mark.batch for name, mark in read_marks(there, "q", ended).items()} for ended in (2, 5)]
     assert found == [{"a": 2, "b": 2}, {"a": 5, "b": 2}]

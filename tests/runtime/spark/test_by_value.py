@@ -10,8 +10,8 @@ import pyspark
 from pyspark import cloudpickle
 
 from hintplan.runtime.connectors.print_sink import PrintBatch
-from hintplan.runtime.spark.by_value import Carried
-from hintplan.runtime.spark.shipping import archive
+from hintplan.runtime.spark.by_value import ShippedFunction
+from hintplan.runtime.spark.shipping import code_archive
 from hintplan.runtime.spark.waking import WakingReader
 
 BARE = """
@@ -56,7 +56,7 @@ found(Batch(), 0)
 again(Batch(), 1)
 print(type(found) is type(again), sum("hintplan-" in path for path in sys.path if "nowhere" not in path))
 """
-    writer = Carried(PrintBatch(identifier="out"), [archive(tmp_path)])
+    writer = ShippedFunction(PrintBatch(identifier="out"), [code_archive(tmp_path)])
     assert bare(tmp_path, writer, program) == ["out> +I[1, x]", "out> +I[1, x]", "True 1"]
 
 
@@ -77,11 +77,11 @@ def test_a_process_that_has_other_code_of_that_name_gets_what_is_carried(tmp_pat
 PICKLING = """
 import sys, pathlib
 from pyspark import cloudpickle
-from hintplan.runtime.spark.by_value import Carried
+from hintplan.runtime.spark.by_value import ShippedFunction
 from hintplan.runtime.spark.shipping import own_code
 sys.path.insert(1, sys.argv[1])
 import shop
-sys.stdout.buffer.write(cloudpickle.dumps(Carried(shop.version, own_code(["shop"], pathlib.Path(sys.argv[1])))))
+sys.stdout.buffer.write(cloudpickle.dumps(ShippedFunction(shop.version, own_code(["shop"], pathlib.Path(sys.argv[1])))))
 """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hintplan.runtime.spark.explanation import FailedTables, WrongLine, explained, failed
+from hintplan.runtime.spark.explanation import FailedTables, WrongLine, explained, failure_of_spark
 from hintplan.runtime.spark.failure import root_cause
 
 READING = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/my%20orders/9"
@@ -105,7 +105,7 @@ def test_what_a_worker_says_of_damaged_state_is_told_without_the_way_it_came() -
         f"hintplan.plans.errors.RunError: {said}\n  hint: restore it\n\n"
         "\tat org.apache.spark.api.python.BasePythonRunner"
     )
-    error = failed("the query of sink_r failed", RuntimeError(text))
+    error = failure_of_spark("the query of sink_r failed", RuntimeError(text))
     assert str(error) == f"the query of sink_r failed: RunError: {said}\n  hint: restore it"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hintplan.plans.errors import PlanError, RunError, Unavailable
-from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.explanation import failure_of_spark
 from hintplan.runtime.spark.failure import is_transient
 
 WORKER = "An exception was thrown from the Python worker. Traceback (most recent call last):\n  File ...\n"
@@ -44,14 +44,14 @@ STAYS = {
 
 @pytest.mark.parametrize("name", PASSES)
 def test_what_may_be_over_at_the_next_attempt(name: str) -> None:
-    error = failed("the query of sink_r failed", Exception(PASSES[name]))
+    error = failure_of_spark("the query of sink_r failed", Exception(PASSES[name]))
     assert isinstance(error, Unavailable)
     assert is_transient(error)
 
 
 @pytest.mark.parametrize("name", STAYS)
 def test_what_is_for_good(name: str) -> None:
-    error = failed("the query of sink_r failed", Exception(STAYS[name]))
+    error = failure_of_spark("the query of sink_r failed", Exception(STAYS[name]))
     assert type(error) is RunError
     assert not is_transient(error)
 

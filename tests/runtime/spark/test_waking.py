@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from hintplan.runtime.spark.waking import WakingReader
-from hintplan.runtime.storage.manifest import Manifest, encode
+from hintplan.runtime.storage.manifest import Manifest, encode_manifest
 from hintplan.runtime.storage.remote_files import remote_files
 from tests.connectors.object_store.server import ObjectStore, running_store
 
@@ -27,7 +27,7 @@ def park(root: str, partition: int, batch: int, *looked_up: int) -> None:
     """The manifest of a batch after which rows wait that were last looked up at these times."""
     tables = json.dumps({"segments": [{"at": at} for at in looked_up]}).encode()
     found = Manifest(operator="lookup_r", batch=batch, run=7, partition=partition, partitions=2, tables=tables)
-    assert remote_files(root).publish(f"0/{partition}/{batch}.7.manifest", encode(found, []))
+    assert remote_files(root).publish(f"0/{partition}/{batch}.7.manifest", encode_manifest(found, []))
 
 
 def test_it_lists_state_and_reads_only_manifests_that_are_new(store: ObjectStore) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hintplan.runtime.spark.explanation import failed
+from hintplan.runtime.spark.explanation import failure_of_spark
 from hintplan.runtime.spark.worker_faults import worker_fault
 
 MISMATCH = (
@@ -47,6 +47,6 @@ def test_a_text_about_memory_is_no_lack_of_it(text: str) -> None:
 def test_a_module_of_the_users_is_named_with_how_to_send_it() -> None:
     text = "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'shop'\n"
     assert worker_fault(text) is None
-    error = failed("the query of s failed", RuntimeError(text))
+    error = failure_of_spark("the query of s failed", RuntimeError(text))
     assert "No module named 'shop'" in str(error)
     assert "Policy(modules=...) sends the package along" in str(error)

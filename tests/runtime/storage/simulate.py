@@ -21,7 +21,7 @@ from dataclasses import replace
 from hintplan.plans.errors import RunError
 from hintplan.runtime.storage import partition as protocol
 from hintplan.runtime.storage.committed import manifests_in_force
-from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.open_segments import OpenSegments
 from hintplan.runtime.storage.partition import PartitionStore, Remembered, open_partition
 from hintplan.runtime.storage.place import Place, Scale, folder_of
 from hintplan.runtime.storage.rewritten import remove_the_rest, rewrite_partition
@@ -157,7 +157,7 @@ class Schedule:
         free = [worker for worker in self.workers if worker.attempts == 0 or self.settings.shared]
         if free and (len(self.workers) >= self.settings.workers or self.rng.random() < 0.5):
             return self.rng.choice(free)
-        worker = Worker(Remembered(opened=Opened(segments=self.settings.opened)))
+        worker = Worker(Remembered(opened=OpenSegments(segments=self.settings.opened)))
         self.workers.append(worker)
         return worker
 

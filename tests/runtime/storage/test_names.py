@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hintplan.runtime.storage.names import DRAFT, MANIFEST, SEGMENT, WRITTEN, Name, named, newest, parsed
+from hintplan.runtime.storage.names import DRAFT, MANIFEST, SEGMENT, WRITTEN, Name, file_name, newest, parse_name
 
 
 @pytest.mark.parametrize(
@@ -18,18 +18,18 @@ from hintplan.runtime.storage.names import DRAFT, MANIFEST, SEGMENT, WRITTEN, Na
     ],
 )
 def test_a_name_says_of_which_batch_and_run_a_file_is(name: str, found: Name) -> None:
-    assert parsed(name) == found
+    assert parse_name(name) == found
 
 
 @pytest.mark.parametrize("name", ["", "12", "12.manifest", "x.7.manifest", "README.md", ".crc", "lost+found", "-1.2.x"])
 def test_other_files_are_none_of_ours(name: str) -> None:
-    assert parsed(name) is None
+    assert parse_name(name) is None
 
 
 def test_a_name_is_read_as_it_was_made() -> None:
-    assert named(3, 7, MANIFEST) == "3.7.manifest"
-    assert named(3, 7, SEGMENT, "ab") == "3.7.ab.arrow"
-    assert parsed(named(3, 7, SEGMENT, "ab")) == Name(3, 7, SEGMENT)
+    assert file_name(3, 7, MANIFEST) == "3.7.manifest"
+    assert file_name(3, 7, SEGMENT, "ab") == "3.7.ab.arrow"
+    assert parse_name(file_name(3, 7, SEGMENT, "ab")) == Name(3, 7, SEGMENT)
 
 
 NAMES = ("9.7.manifest", "10.7.manifest", "10.30.manifest", "10.8.manifest", "11.40.ab.arrow", ".11.40.manifest.1.tmp")

@@ -15,8 +15,8 @@ from hintplan.runtime.storage.pins import (
     Pin,
     PinPlace,
     RememberedPins,
-    decode,
-    encode,
+    decode_pin,
+    encode_pin,
     heeded_pins,
     question_of,
     token_of,
@@ -56,7 +56,7 @@ def same(a: Pin, b: Pin) -> bool:
 
 
 def test_what_is_written_is_read() -> None:
-    found, heeded = decode(encode(pin(), "lookup_r", NAME, ["a", "b"]), NAME)
+    found, heeded = decode_pin(encode_pin(pin(), "lookup_r", NAME, ["a", "b"]), NAME)
     assert same(found, pin())
     assert heeded == ("a", "b")
 

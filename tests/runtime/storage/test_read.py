@@ -15,7 +15,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.storage import partition as writing
 from hintplan.runtime.storage.local_files import LocalFiles
 from hintplan.runtime.storage.manifest import SegmentRef
-from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.open_segments import OpenSegments
 from hintplan.runtime.storage.partition import open_partition
 from hintplan.runtime.storage.place import END, Place, bounds
 from hintplan.runtime.storage.read import read_manifest_file, read_segment
@@ -58,7 +58,7 @@ EDGES = (LOWEST, -6, -5, -4, 0, 1, 3, 4, 9, END - 1, END)
 def test_a_range_of_hashes_is_what_a_mask_would_choose(
     tmp_path: Path, pieces: tuple[pa.Table, ...], inline: bool
 ) -> None:
-    files, opened, whole = LocalFiles(str(tmp_path)), Opened(), pa.concat_tables(pieces)
+    files, opened, whole = LocalFiles(str(tmp_path)), OpenSegments(), pa.concat_tables(pieces)
     ref = published(tmp_path, *pieces, inline=inline)
     assert read_segment(files, ref, opened) == whole
     hashes = whole["__hash"].to_pylist()
@@ -72,7 +72,7 @@ def test_the_ranges_of_all_partitions_make_up_a_segment(tmp_path: Path) -> None:
     hashes = np.random.default_rng(3).integers(LOWEST, END - 1, 1000, np.int64).tolist()
     whole = rows(*hashes)
     files, ref = LocalFiles(str(tmp_path)), published(tmp_path, whole, inline=False)
-    parts = [read_segment(files, limited(ref, *bounds(number, 7)), Opened()) for number in range(7)]
+    parts = [read_segment(files, limited(ref, *bounds(number, 7)), OpenSegments()) for number in range(7)]
     assert pa.concat_tables(parts).combine_chunks() == whole
     assert pc.sum(whole["n"]).as_py() == sum(pc.sum(part["n"]).as_py() for part in parts)
 
@@ -102,7 +102,7 @@ def test_a_segment_that_is_not_what_was_written_is_refused_with_its_path(
     for _ in range(50):
         damage(file, rng.randrange(len(right)))
         with pytest.raises(RunError, match=r"has not the \d+ bytes that were written") as caught:
-            read_segment(LocalFiles(str(tmp_path)), ref, Opened())
+            read_segment(LocalFiles(str(tmp_path)), ref, OpenSegments())
         assert str(file) in str(caught.value)
         file.write_bytes(right)
 
@@ -121,7 +121,7 @@ def test_no_changed_bit_of_a_partition_is_read(tmp_path: Path, inline: bool) -> 
             files = LocalFiles(str(tmp_path))
             try:
                 (found,) = read_manifest_file(files, name).segments.values()
-                assert read_segment(files, found, Opened()) == whole, f"byte {at} of {file}"
+                assert read_segment(files, found, OpenSegments()) == whole, f"byte {at} of {file}"
             except RunError:
                 refused += 1
         # What is between a manifest and its segment, to begin where Arrow reads it in place, says nothing.
@@ -134,7 +134,7 @@ def test_a_segment_in_a_manifest_that_is_not_what_was_written_is_refused(tmp_pat
     file = tmp_path / ref.file
     flip(file, file.stat().st_size - ref.length // 2)
     with pytest.raises(RunError, match=f"{file} has not the"):
-        read_segment(LocalFiles(str(tmp_path)), ref, Opened())
+        read_segment(LocalFiles(str(tmp_path)), ref, OpenSegments())
 
 
 @pytest.mark.parametrize("inline", [True, False], ids=["in the manifest", "as a file"])
@@ -142,7 +142,7 @@ def test_a_segment_whose_file_is_gone_is_refused(tmp_path: Path, inline: bool) -
     ref = published(tmp_path, rows(1), inline=inline)
     (tmp_path / ref.file).unlink()
     with pytest.raises(RunError, match=f"{ref.file} is missing"):
-        read_segment(LocalFiles(str(tmp_path)), ref, Opened())
+        read_segment(LocalFiles(str(tmp_path)), ref, OpenSegments())
 
 
 def test_a_segment_up_to_a_limit_stands_in_its_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hintplan.runtime.storage import partition as protocol
 from hintplan.runtime.storage.files import Files
 from hintplan.runtime.storage.manifest import Manifest
-from hintplan.runtime.storage.names import parsed
+from hintplan.runtime.storage.names import parse_name
 from hintplan.runtime.storage.partition import PartitionStore
 from hintplan.runtime.storage.place import Place, Scale
 from tests.runtime.storage import simulate
@@ -71,7 +71,7 @@ class _CompactsWhatIsNotCommitted(Schedule):
 
 
 def _lowest_run(names: Iterable[str], *, before: int, since: int = 0, kind: str = "manifest") -> str | None:
-    found = [(name, text) for text in names if (name := parsed(text)) is not None and name.kind == kind]
+    found = [(name, text) for text in names if (name := parse_name(text)) is not None and name.kind == kind]
     return max(((n.batch, -n.run, text) for n, text in found if since <= n.batch < before), default=(0, 0, None))[2]
 
 

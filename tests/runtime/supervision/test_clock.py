@@ -11,7 +11,7 @@ import pytest
 import hintplan
 from hintplan.runtime.run import supervised
 from hintplan.runtime.run.supervised import Supervision, run_plan
-from hintplan.runtime.supervision.clock import TOLERANCE_SECONDS, Clock
+from hintplan.runtime.supervision.clock import TOLERANCE_SECONDS, WallClock
 from hintplan.runtime.supervision.health import RUNNING, Health
 from hintplan.runtime.supervision.stop import Stop
 
@@ -24,8 +24,8 @@ INSERT INTO r SELECT id FROM o;"""
 class Times:
     wall, steady = 1e9, 0.0
 
-    def clock(self) -> Clock:
-        return Clock(wall=lambda: self.wall, steady=lambda: self.steady)
+    def clock(self) -> WallClock:
+        return WallClock(wall=lambda: self.wall, steady=lambda: self.steady)
 
     def go_on(self, seconds: float, *, put: float = 0.0) -> None:
         self.wall += seconds + put
@@ -71,7 +71,7 @@ def test_a_run_says_once_that_the_clock_was_put_back_and_is_stuck_until_a_batch_
     once: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     times, health = Times(), Health(plan="p", digest="d")
-    monkeypatch.setattr(supervised, "Clock", times.clock)
+    monkeypatch.setattr(supervised, "WallClock", times.clock)
     seen: list[tuple[int, int]] = []
     steps: list[Any] = [
         lambda: times.go_on(1),

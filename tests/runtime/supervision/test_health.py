@@ -14,7 +14,7 @@ import pytest
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.supervision.health import (
-    RESTART_SETTINGS,
+    RESTARTING,
     RUNNING,
     SILENT_SECONDS,
     WAITING,
@@ -82,7 +82,7 @@ def test_a_run_is_alive_before_it_is_ready(health: Health, url: str, clock: Cloc
             "error": None,
         },
     )
-    health.enter(RESTART_SETTINGS)
+    health.enter(RESTARTING)
     assert asked(f"{url}/readyz")[0] == 503
     assert asked(f"{url}/healthz")[0] == 200
 
@@ -99,7 +99,7 @@ def test_a_stuck_batch_is_not_well_until_it_ends_or_goes_on(health: Health, url:
     health.running("sink_r", 1)
     assert asked(f"{url}/healthz")[0] == 200
     health.stuck("sink_r", 90_000, None)
-    health.enter(RESTART_SETTINGS)
+    health.enter(RESTARTING)
     assert asked(f"{url}/healthz")[0] == 200
 
 

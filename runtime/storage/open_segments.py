@@ -4,7 +4,7 @@ The pages of a segment that a batch has read are then still in the page table of
 segment never changes, and its name is never reused, so a kept segment is never stale. Segments that no state names any
 more are released, so that their disk space becomes free.
 
->>> Opened(limit=100).find(("state/1.1.manifest", 0)) is None
+>>> OpenSegments(limit=100).find(("state/1.1.manifest", 0)) is None
 True
 """
 
@@ -23,7 +23,7 @@ Key = tuple[str, int]
 """The path of a file, with its root, and the offset of the segment in it."""
 
 
-class Opened:
+class OpenSegments:
     """The most recently used tables by location: at most ``segments`` tables, and at most ``limit`` bytes."""
 
     def __init__(self, limit: int = _KEPT_BYTES, segments: int = _KEPT_SEGMENTS) -> None:

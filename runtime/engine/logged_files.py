@@ -30,14 +30,14 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class NotedFile:
+class LoggedFile:
     """A file with the time of its last change, in ms."""
 
     path: str
     changed: int
 
 
-def refuse_missing(files: Sequence[NotedFile], batch: int) -> None:
+def refuse_missing(files: Sequence[LoggedFile], batch: int) -> None:
     """Raise RunError if one of the ``files`` of a batch is missing, or has changed since Spark logged it."""
     wrong = [problem for file in files if (problem := _problem(file))]
     if wrong:
@@ -49,7 +49,7 @@ def refuse_missing(files: Sequence[NotedFile], batch: int) -> None:
         )
 
 
-def refuse_links_out(files: Sequence[NotedFile], paths: Sequence[str]) -> None:
+def refuse_links_out(files: Sequence[LoggedFile], paths: Sequence[str]) -> None:
     """Raise RunError if one of ``files`` is neither one of the absolute ``paths`` nor below one.
 
     Symbolic links are resolved.
@@ -62,7 +62,7 @@ def refuse_links_out(files: Sequence[NotedFile], paths: Sequence[str]) -> None:
             )
 
 
-def noted_files(logs: Path, batch: int) -> Iterator[NotedFile]:
+def logged_files(logs: Path, batch: int) -> Iterator[LoggedFile]:
     """Yield the local files of all sources of a batch."""
     before, until = _offsets(logs, batch - 1), _offsets(logs, batch)
     for source, last in enumerate(until):
@@ -85,7 +85,7 @@ def _offsets(logs: Path, batch: int) -> list[int | None]:
     return [offset.get("logOffset") if isinstance(offset := _parsed(line), dict) else None for line in lines]
 
 
-def _entries(log: Path, number: int) -> Iterator[NotedFile]:
+def _entries(log: Path, number: int) -> Iterator[LoggedFile]:
     for name in (str(number), f"{number}.compact"):
         try:
             lines = (log / name).read_text(encoding="utf-8").splitlines()[1:]
@@ -96,7 +96,7 @@ def _entries(log: Path, number: int) -> Iterator[NotedFile]:
             if isinstance(entry, dict) and entry.get("batchId") == number:
                 split = urlsplit(entry["path"])
                 if split.scheme in ("", "file"):
-                    yield NotedFile(unquote(split.path), int(entry["timestamp"]))
+                    yield LoggedFile(unquote(split.path), int(entry["timestamp"]))
 
 
 def _parsed(line: str) -> object:
@@ -106,7 +106,7 @@ def _parsed(line: str) -> object:
         return None
 
 
-def _problem(file: NotedFile) -> str | None:
+def _problem(file: LoggedFile) -> str | None:
     try:
         status = os.stat(file.path)
     except OSError:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hintplan.runtime.checkpoint.heartbeat import Heartbeat
-from hintplan.runtime.checkpoint.held_checkpoint import RunLock, hold
-from hintplan.runtime.checkpoint.lease import LeaseStore, Seen, Waiting, claim, held, look, run_out
+from hintplan.runtime.checkpoint.lease import LeaseStore, Seen, Waiting, claim, held_error, look, run_out
 from hintplan.runtime.checkpoint.living_run import refuse_living, unreachable
 from hintplan.runtime.checkpoint.lock_owner import ourselves
+from hintplan.runtime.checkpoint.process_locks import RunLock, hold
 
 NOTHING_HELD = Seen(0, b"", None)
 
@@ -38,7 +38,7 @@ def hold_lease(
                 break
             seen = look(store)
             if seen is not None and not seen.is_free:
-                raise held(checkpoint, seen, lives_on=True)
+                raise held_error(checkpoint, seen, lives_on=True)
         if lease is None:
             raise OSError(f"it took too long to take its lease, {_ATTEMPTS} times")
     except OSError as error:

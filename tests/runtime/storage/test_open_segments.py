@@ -5,19 +5,19 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hintplan.runtime.storage.opened import Opened
+from hintplan.runtime.storage.open_segments import OpenSegments
 
 
 def table(rows: int = 1000) -> pa.Table:
     return pa.table({"k": pa.array(range(rows), pa.int64())})
 
 
-def kept(opened: Opened, names: str) -> str:
+def kept(opened: OpenSegments, names: str) -> str:
     return "".join(name for name in names if opened.find((f"/s/0/1/{name}", 0)) is not None)
 
 
-@pytest.mark.parametrize("opened", [Opened(limit=20_000), Opened(segments=2)], ids=["bytes", "segments"])
-def test_those_that_were_not_used_for_longest_give_way(opened: Opened) -> None:
+@pytest.mark.parametrize("opened", [OpenSegments(limit=20_000), OpenSegments(segments=2)], ids=["bytes", "segments"])
+def test_those_that_were_not_used_for_longest_give_way(opened: OpenSegments) -> None:
     for name in "ab":
         opened.keep((f"/s/0/1/{name}", 0), table())
     assert opened.find(("/s/0/1/a", 0)) is not None
@@ -26,7 +26,7 @@ def test_those_that_were_not_used_for_longest_give_way(opened: Opened) -> None:
 
 
 def test_one_that_is_too_large_alone_is_not_kept() -> None:
-    opened = Opened(limit=7_000)
+    opened = OpenSegments(limit=7_000)
     opened.keep(("/s/0/1/a", 0), table())
     assert kept(opened, "a") == ""
     opened.keep(("/s/0/1/b", 0), table(10))
@@ -34,7 +34,7 @@ def test_one_that_is_too_large_alone_is_not_kept() -> None:
 
 
 def test_keeping_a_segment_again_counts_it_once() -> None:
-    opened = Opened(limit=20_000)
+    opened = OpenSegments(limit=20_000)
     for _ in range(5):
         opened.keep(("/s/0/1/a", 0), table())
     opened.keep(("/s/0/1/b", 0), table())
@@ -42,7 +42,7 @@ def test_keeping_a_segment_again_counts_it_once() -> None:
 
 
 def test_segments_of_one_file_are_told_apart_by_where_they_begin() -> None:
-    opened, one, two = Opened(), table(1), table(2)
+    opened, one, two = OpenSegments(), table(1), table(2)
     opened.keep(("/s/0/1/m", 0), one)
     opened.keep(("/s/0/1/m", 64), two)
     assert opened.find(("/s/0/1/m", 0)) is one
@@ -50,7 +50,7 @@ def test_segments_of_one_file_are_told_apart_by_where_they_begin() -> None:
 
 
 def test_what_is_no_longer_named_is_let_go_in_this_folder_only() -> None:
-    opened = Opened()
+    opened = OpenSegments()
     places = [("/s/0/1/a", 0), ("/s/0/1/b", 0), ("/s/0/10/a", 0), ("/s/0/2/a", 0)]
     for place in places:
         opened.keep(place, table(1))

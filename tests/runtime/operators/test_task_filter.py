@@ -14,7 +14,7 @@ from hintplan.plans.operators import SortKey
 from hintplan.runtime.kernels.numbering import Numbering
 from hintplan.runtime.operators.deduplicate import DeduplicateOperator
 from hintplan.runtime.operators.first_rows import FirstRowsOperator
-from hintplan.runtime.operators.thinned import Thinned
+from hintplan.runtime.operators.task_filter import TaskFilter
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import colliding_hash, delta, events_of, stable_hash
 
@@ -57,7 +57,7 @@ def test_any_pieces_left_thin_give_what_all_rows_give(
     operator: Any = OPERATORS[name]
     (spec,) = operator.inputs
     thinned = pickle.loads(pickle.dumps(spec.presum))
-    assert isinstance(thinned, Thinned)
+    assert isinstance(thinned, TaskFilter)
     whole, pieces = (MemoryStore(), None), (MemoryStore(), None)
     for start in range(0, len(rows), batch):
         table = delta(spec, [("+I", row) for row in rows[start : start + batch]], hasher)
@@ -74,7 +74,7 @@ def test_any_pieces_left_thin_give_what_all_rows_give(
 @pytest.mark.parametrize("name", OPERATORS)
 def test_rows_that_are_hardly_fewer_are_let_be(name: str) -> None:
     (spec,) = OPERATORS[name].inputs
-    assert isinstance(spec.presum, Thinned)
+    assert isinstance(spec.presum, TaskFilter)
     rows = delta(spec, [("+I", ("abcd"[place % 4], place, place)) for place in range(40)])
     found = spec.presum.sum_up(rows)
     assert found is not None

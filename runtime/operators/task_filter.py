@@ -18,7 +18,7 @@ _WORTH_IT = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thinned:
+class TaskFilter:
     """A :class:`Presum` of rows with ``columns``, in which ``chosen`` returns the rows that may count."""
 
     columns: pa.Schema
