@@ -57,7 +57,6 @@ PLANNER_ORDER = (
     "hints",
     "statements",
     "settings",
-    "ids",
     "relations",
     "context",
     "properties",

@@ -25,8 +25,8 @@ from hintplan.planner.expressions.nested_parts import (
     is_constructor,
     is_null,
     parts_with_types,
+    text_of_nested,
 )
-from hintplan.planner.expressions.nested_text import text_of_nested
 from hintplan.planner.expressions.typed import (
     BIGINT,
     BOOLEAN,
@@ -111,7 +111,7 @@ def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:
 
 
 def _has_text(value: Expr) -> bool:
-    """Return True if :mod:`hintplan.planner.expressions.nested_text` can compile the text of a ROW or an ARRAY."""
+    """Return True if :mod:`hintplan.planner.expressions.nested_parts` can compile the text of a ROW or an ARRAY."""
     if value.type.root == "ARRAY":
         return castable(value, DataType(root="ARRAY", children=(STRING,)))
     return value.type.root == "ROW" and all(castable(part, STRING) for part in fields(value, 0))

@@ -3,6 +3,8 @@
 Readers select and filter in different ways, and may be separate queries, so they cannot share one result. A lookup gets
 a warning, because its source changes, and so does a random value. A call gets a note, because a function usually
 returns the same value again.
+
+A shared view is computed once for all readers. A note reports the cases where this may cost more than it saves.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from hintplan.plans.analysis.repeated import times_computed
 from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,3 +121,20 @@ def _tell(
             place,
             cure,
         )
+
+
+def note_dear_views(report: Diagnostics, views: Mapping[str, str], places: Mapping[str, int], plan: Plan) -> None:
+    """Note each of ``views`` whose readers all filter its rows.
+
+    If the view were not shared, each reader's filter would move below the state. ``views`` is by operator. ``places``
+    has the offsets of the views.
+    """
+    for operator, view in views.items():
+        readers = [reader for reader in plan.readers[operator] if isinstance(reader, Calc)]
+        held = [reader.filter for reader in readers if reader.filter is not None]
+        if len(held) == len(plan.readers[operator]) > 1:
+            report.note(
+                f"view '{view}' is kept once with all its rows, though each of its {len(held)} readers takes only some",
+                places.get(view),
+                f"if they take few, leave out SET '{SHARED_VIEWS}': each then keeps the rows that it takes",
+            )

@@ -16,8 +16,7 @@ from hintplan.planner.query.cached_results import cached_block
 from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.columns import check_comparable, distinct_fields, filtered, own_fields
 from hintplan.planner.query.compiler import QueryCompiler
-from hintplan.planner.query.hint_scope.block import block_hints, warn_of_unused
-from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.hint_scope import BlockHints, block_hints, warn_of_unused
 from hintplan.planner.query.subquery_kinds import (
     is_grouped,
     is_single_row_query,

@@ -35,8 +35,7 @@ from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.decorrelation import decorrelated, is_correlated
 from hintplan.planner.query.domains import Domain, over_domain
 from hintplan.planner.query.from_clause import From, build_from
-from hintplan.planner.query.hint_scope.block import block_hints
-from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.hint_scope import BlockHints, block_hints
 from hintplan.planner.query.subqueries.plain_blocks import (
     PLAIN,
     check_idle,

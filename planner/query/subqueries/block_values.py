@@ -32,9 +32,9 @@ from hintplan.planner.query.subqueries.single_values import (
     value_of_group,
 )
 from hintplan.planner.query.subquery_values import SubqueryValue
-from hintplan.planner.query.taken_back import check_taken_back
 from hintplan.planner.relations import AggregateItem, Item, LogicalCalc, Relation, identity
 from hintplan.planner.syntax.dialect import select_offset
+from hintplan.planner.translation.aggregates import check_taken_back
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.translator import Translator
 
