@@ -5,9 +5,9 @@ Integers wrap around at the width of the new type. A FLOAT or DOUBLE becomes the
 the planner inserts always fit, and use :func:`hintplan.planner.expressions.coercion.cast`.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, INT, Field, FieldRef
->>> from hintplan.planner.expressions.spark_text import spark_text
+>>> from hintplan.planner.expressions.spark_text import to_spark_sql
 >>> n = FieldRef(field=Field(id=1, name="n", type=BIGINT))
->>> spark_text(flink_cast(n, INT, 0), {1: "n"})
+>>> to_spark_sql(flink_cast(n, INT, 0), {1: "n"})
 'CAST(shiftright(shiftleft(n, 32), 32) AS INT)'
 """
 

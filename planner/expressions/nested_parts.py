@@ -75,11 +75,11 @@ def text_of_nested(value: Expr, offset: int, cast: Callable[[Expr, DataType, int
     that Spark writes as Flink does. No function of Spark writes a MAP in this form.
 
     >>> from hintplan.planner.expressions.coercion import cast
-    >>> from hintplan.planner.expressions.spark_text import spark_text
+    >>> from hintplan.planner.expressions.spark_text import to_spark_sql
     >>> from hintplan.planner.expressions.typed import Field, FieldRef
     >>> from hintplan.plans.declarations.types import parse_type
     >>> n = FieldRef(field=Field(id=1, name="n", type=parse_type("ARRAY<INT>")))
-    >>> spark_text(text_of_nested(n, 0, cast), {1: "n"})
+    >>> to_spark_sql(text_of_nested(n, 0, cast), {1: "n"})
     "concat('[', array_join(CAST(n AS ARRAY<STRING>), ', ', 'NULL'), ']')"
     """
     separator, nothing = literal(", ", STRING), literal("NULL", STRING)

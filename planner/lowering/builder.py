@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from hintplan.planner.hints.ledger import Ledger
 from hintplan.planner.lowering.columns import Lowered
-from hintplan.planner.properties.repeated_reads import Asked
+from hintplan.planner.properties.repeated_reads import ReadOccurrence
 from hintplan.planner.relations import Relation, StateInput
 from hintplan.plans.operators import Operator, kind_of, state_of, with_states
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
@@ -32,7 +32,7 @@ class Builder:
     """Collects the operators of all sinks of a script. ``config`` sets the TTL of each state without a hint.
 
     - ``batch``: operators keep no state.
-    - ``asked`` has all occurrences of each lookup and call in the job, by offset.
+    - ``occurrences`` has all occurrences of each lookup and call in the job, by offset.
     - ``places`` has the positions of operators in ``operators``, by id.
     - ``views`` has the shared views, by the ids of their operators.
     """
@@ -43,7 +43,7 @@ class Builder:
         self.batch = batch
         self.operators: list[Operator] = []
         self.places: dict[str, int] = {}
-        self.asked: dict[int, list[Asked]] = {}
+        self.occurrences: dict[int, list[ReadOccurrence]] = {}
         self.views: dict[str, str] = {}
         self._lower = lower
         self._ids = IdSupply()
@@ -96,9 +96,9 @@ class Builder:
             if state.hint is not None and not self.batch:
                 self.ledger.applied(state.hint.offset, f"{operator}.{name}")
 
-    def ask(self, offset: int, asked: Asked) -> None:
+    def record_occurrence(self, offset: int, occurrence: ReadOccurrence) -> None:
         """Record an occurrence of the lookup or call at ``offset``."""
-        self.asked.setdefault(offset, []).append(asked)
+        self.occurrences.setdefault(offset, []).append(occurrence)
 
 
 def name_above(source: Relation, block: str) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ from hintplan.planner.relations import (
     identity,
 )
 from hintplan.planner.syntax.dialect import offset_of, select_offset
-from hintplan.planner.translation.aggregates import check_taken_back
+from hintplan.planner.translation.aggregates import check_retractions
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.grouping_sets import (
     GROUP_ID,
@@ -193,7 +193,7 @@ def _aggregated(
     by: tuple[Field, ...],
 ) -> _Grouped:
     context, relation, calls = compiler.context, rows.relation, clauses.calls
-    check_taken_back(context, calls, relation)
+    check_retractions(context, calls, relation)
     computed: list[Item] = []
     outer = _outer_fields(relation, (*groups.keys, *calls))
     key_fields = tuple(column_for(context, k, computed, apart=outer) for k in groups.keys)

@@ -107,7 +107,7 @@ def translate_aggregate(t: Translator, node: exp.Expr, condition: exp.Expr | Non
     refused = argument is not None and argument.type.root in ("NULL", "INTERVAL")
     if argument is not None and argument.type.is_nested:
         refused |= name not in _OF_NESTED
-        if distinct and not _told_apart(argument.type):
+        if distinct and not _is_distinguishable(argument.type):
             message = f"{name} DISTINCT does not take {argument.type.as_nullable()}"
             raise t.source.error(message, offset, "aggregate its parts one by one")
         if name == "COLLECT" and argument.type.contains_entries:
@@ -193,9 +193,9 @@ def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[l
     return arguments[:1], separator.name
 
 
-def _told_apart(kind: DataType) -> bool:
+def _is_distinguishable(kind: DataType) -> bool:
     """Return True if DISTINCT accepts values of ``kind``; as in Flink, it accepts no ROW, MAP or MULTISET."""
-    return kind.root not in ("ROW", "MAP", "MULTISET") and all(map(_told_apart, kind.children))
+    return kind.root not in ("ROW", "MAP", "MULTISET") and all(map(_is_distinguishable, kind.children))
 
 
 def _null_treatment(
@@ -236,7 +236,7 @@ def _variance(name: str, value: Expr, where: Expr | None, offset: int, *, distin
     return flink_cast(aggregate, wanted, offset)
 
 
-def check_taken_back(
+def check_retractions(
     context: Context, calls: Iterable[AggregateCallExpr], rows: Relation, *, changing: bool = False
 ) -> None:
     """Raise SqlError at a call whose class has no ``retract`` if ``rows`` can change, or if ``changing`` is set."""

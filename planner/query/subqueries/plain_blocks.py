@@ -51,7 +51,7 @@ def without_order(select: exp.Select) -> exp.Select:
     return _without(select, *ordering.CLAUSES)
 
 
-def without_duplicates_kept(select: exp.Select) -> exp.Select:
+def without_idle_distinct(select: exp.Select) -> exp.Select:
     """Return ``select`` for a reader that ignores duplicates: without DISTINCT, unless LIMIT or OFFSET counts rows."""
     counts = select.args.get("limit") is not None or select.args.get("offset") is not None
     return select if counts or select.args.get("distinct") is None else _without(select, "distinct")
