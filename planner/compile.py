@@ -229,7 +229,7 @@ def _refuse_incomplete(session: CompileSession) -> None:
             session.source.problems.add_known(entry.missing)
 
 
-def _warn_of_idle_settings(session: CompileSession, said: list[SetOption], job: JobCompiler) -> None:
+def _warn_of_idle_settings(session: CompileSession, statements: list[SetOption], job: JobCompiler) -> None:
     """Warn of each SET for operators that has no effect.
 
     The job has no such operator, or a stronger layer overrides the value in all of them.
@@ -242,7 +242,7 @@ def _warn_of_idle_settings(session: CompileSession, said: list[SetOption], job: 
         for group, settings in operator.settings.items()
         for name in settings.origin.get("config", {})
     }
-    for statement in said:
+    for statement in statements:
         key = KEYS.get(canonical_key(statement.key))
         if key is None or key.owner is None or key.group is None:
             continue
@@ -263,7 +263,7 @@ def _called(job: JobCompiler, operator: Operator) -> str:
     return operator.title
 
 
-def _warn_of_idle_cached(session: CompileSession, said: list[SetOption], job: JobCompiler) -> None:
+def _warn_of_idle_cached(session: CompileSession, statements: list[SetOption], job: JobCompiler) -> None:
     """Warn of settings for cached results that no operator uses, and of CACHE TABLE if no INSERT reads the table."""
     context = session.context
     mode: Mode = "batch" if context.batch else "streaming"
@@ -271,7 +271,7 @@ def _warn_of_idle_cached(session: CompileSession, said: list[SetOption], job: Jo
     groups = (operator.settings.get(CACHED.name) for operator in plan.operators)
     origins = [cached.origin for cached in groups if cached is not None]
     heeded = {name for origin in origins for name in origin.get("config", {})}
-    for statement in said:
+    for statement in statements:
         for name, spec in CACHED.settings.items():
             # 'false' is the default, or -c overrides this statement.
             is_off = name == ENABLED and context.config.get(statement.key) == "false"

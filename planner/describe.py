@@ -42,7 +42,7 @@ def show_names(context: Context, statement: Show) -> ShowRows:
     return ShowRows(columns=(heading,), rows=tuple((name,) for name in sorted(set(matches))))
 
 
-def known_names(session: CompileSession) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+def completion_names(session: CompileSession) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Return the columns of each table and view, and the names of functions.
 
     A view that no longer compiles has no columns.
@@ -98,7 +98,7 @@ def _table_rows(entry: TableEntry) -> tuple[tuple[str | None, ...], ...]:
     )
 
 
-def shown_table(context: Context, statement: Show) -> ShowText:
+def show_create_table(context: Context, statement: Show) -> ShowText:
     """Return the CREATE TABLE statement of a table.
 
     Raise SqlError for a view or an unknown name.
@@ -121,7 +121,7 @@ def shown_table(context: Context, statement: Show) -> ShowText:
     return ShowText(text=f"{head} (\n{body}\n){comment}{partitioned} WITH (\n{options}\n);")
 
 
-def shown_view(context: Context, statement: Show) -> ShowText:
+def show_create_view(context: Context, statement: Show) -> ShowText:
     """Return the CREATE VIEW statement of a view, with its original query.
 
     Raise SqlError for a table or an unknown name.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from hintplan.planner.describe import describe_table, show_names, shown_table, shown_view
+from hintplan.planner.describe import describe_table, show_create_table, show_create_view, show_names
 from hintplan.planner.job import Compilation
 from hintplan.planner.session import CompileSession, too_deep
 from hintplan.planner.statements.model import (
@@ -226,7 +226,7 @@ def _show(session: CompileSession, statement: Show) -> Action:
     if statement.what == "JOBS":
         return actions.ListJobs()
     if statement.what == "CREATE TABLE":
-        return shown_table(session.context, statement)
+        return show_create_table(session.context, statement)
     if statement.what == "CREATE VIEW":
-        return shown_view(session.context, statement)
+        return show_create_view(session.context, statement)
     return show_names(session.context, statement)

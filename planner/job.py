@@ -15,10 +15,9 @@ from hintplan.planner.hints.grammar import STATE_TTL
 from hintplan.planner.hints.ledger import Ledger, Outcome
 from hintplan.planner.lowering.lower import new_builder
 from hintplan.planner.lowering.sources_and_sinks import lower_sink
-from hintplan.planner.properties.repeated_reads import warn_of_repeated_reads
-from hintplan.planner.properties.shared_views import note_dear_views
+from hintplan.planner.properties.repeated_reads import note_costly_views, warn_of_repeated_reads
 from hintplan.planner.query.cached_results import by_config, shares_views
-from hintplan.planner.query.sources.dynamic import final_names
+from hintplan.planner.query.sources.scans import final_names
 from hintplan.planner.setting_positions import Positions, positions_of
 from hintplan.planner.settings import PlanSettings
 from hintplan.planner.sinks.insert import build_insert, result_table
@@ -203,9 +202,9 @@ class JobCompiler:
             operators=operators,
         )
         sharable = () if self._context.compiler.get(SHARED_VIEWS) == "true" else self._context.catalog.views
-        warn_of_repeated_reads(self._context.report, self._builder.asked, with_config_layers(plan), sharable)
+        warn_of_repeated_reads(self._context.report, self._builder.occurrences, with_config_layers(plan), sharable)
         places = {name: view.offset for name, view in self._context.catalog.views.items()}
-        note_dear_views(self._context.report, self._builder.views, places, plan)
+        note_costly_views(self._context.report, self._builder.views, places, plan)
         self._context.report.finish(None)
         plan = with_config_layers(with_changelogs(plan))
         context = self._context

@@ -366,16 +366,16 @@ class LogicalSort(LogicalPassthrough):
 class LogicalCache(LogicalPassthrough):
     """A cached result of ``input``, which all readers share. Therefore no relation above it changes anything below.
 
-    ``asked`` has the settings of the layers ``hint`` and ``statement``, and ``places`` their offsets. A shared view
-    keeps only the ``columns`` that some reader needs; ``noted`` collects the columns that the readers here need.
+    ``layers`` has the settings of the layers ``hint`` and ``statement``, and ``offsets`` their positions. A shared view
+    keeps only the ``columns`` that some reader needs; ``read_columns`` collects the columns that the readers here need.
     """
 
     title: typing.ClassVar[str] = "a cached result"
 
-    asked: Layers
-    places: Mapping[tuple[str, str], int]
+    layers: Layers
+    offsets: Mapping[tuple[str, str], int]
     columns: frozenset[str] | None = None
-    noted: set[str] | None = attribute(default=None, compare=False, repr=False)
+    read_columns: set[str] | None = attribute(default=None, compare=False, repr=False)
 
     @property
     def reads(self) -> tuple[Field, ...]:
@@ -384,8 +384,8 @@ class LogicalCache(LogicalPassthrough):
 
     def without_unread(self, needed: set[int]) -> typing.Self:
         """Return the relation unchanged, but record its needed columns."""
-        if self.noted is not None:
-            self.noted.update(f.name for f in self.fields if f.id in needed)
+        if self.read_columns is not None:
+            self.read_columns.update(f.name for f in self.fields if f.id in needed)
         return self
 
     def lets_through(self, ids: set[int]) -> bool:

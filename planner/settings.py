@@ -43,7 +43,7 @@ class Configuration:
     """
 
     overrides: Mapping[str, str]
-    said: dict[str, str] = field(default_factory=dict)
+    script_options: dict[str, str] = field(default_factory=dict)
     spelled: dict[str, str] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ class Configuration:
     @property
     def values(self) -> dict[str, str]:
         """Return all current settings, sorted by key."""
-        current = {**self.said, **self.overrides}
+        current = {**self.script_options, **self.overrides}
         return {key: current[key] for key in sorted(current)}
 
     def set(self, source: Source, statement: SetOption) -> None:
@@ -78,7 +78,7 @@ class Configuration:
             message = _two_names(other, statement.key)
             raise source.error(message, statement.offset, f"keep one of them, or RESET '{other}' first")
         try:
-            self.said[key] = normalise(key, statement.value)
+            self.script_options[key] = normalise(key, statement.value)
         except ValueError as error:
             advice = getattr(error, "hint", None) or f"see what '{statement.key}' takes"
             raise source.error(f"'{statement.key}': {error}", statement.value_offset, advice) from None
@@ -88,12 +88,12 @@ class Configuration:
     def reset(self, source: Source, statement: ResetOption) -> None:
         """Apply a RESET of one key or of all. Raise SqlError, with its position, for an unknown key."""
         if statement.key is None:
-            self.said.clear()
+            self.script_options.clear()
             self.spelled.clear()
             self.offsets.clear()
             return
         key = _known_key(source, statement.key, statement.offset)
-        self.said.pop(key, None)
+        self.script_options.pop(key, None)
         self.spelled.pop(key, None)
         self.offsets.pop(key, None)
 

@@ -58,7 +58,6 @@ PLANNER_ORDER = (
     "hints",
     "statements",
     "settings",
-    "ids",
     "relations",
     "context",
     "properties",

@@ -56,7 +56,7 @@ def derived(source: Source, statement: CreateTable, like: Like, base: CreateTabl
 
 
 def _strategy(like: Like, feature: LikeFeature) -> LikeStrategy:
-    return like.said.get(feature) or like.said.get("ALL") or _DEFAULTS.get(feature, "INCLUDING")
+    return like.strategies.get(feature) or like.strategies.get("ALL") or _DEFAULTS.get(feature, "INCLUDING")
 
 
 def _overwrites(like: Like, feature: LikeFeature) -> bool:

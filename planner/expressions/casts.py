@@ -5,9 +5,9 @@ Integers wrap around at the width of the new type. A FLOAT or DOUBLE becomes the
 the planner inserts always fit, and use :func:`hintplan.planner.expressions.coercion.cast`.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, INT, Field, FieldRef
->>> from hintplan.planner.expressions.spark_text import spark_text
+>>> from hintplan.planner.expressions.spark_text import to_spark_sql
 >>> n = FieldRef(field=Field(id=1, name="n", type=BIGINT))
->>> spark_text(flink_cast(n, INT, 0), {1: "n"})
+>>> to_spark_sql(flink_cast(n, INT, 0), {1: "n"})
 'CAST(shiftright(shiftleft(n, 32), 32) AS INT)'
 """
 
@@ -25,8 +25,8 @@ from hintplan.planner.expressions.nested_parts import (
     is_constructor,
     is_null,
     parts_with_types,
+    text_of_nested,
 )
-from hintplan.planner.expressions.nested_text import text_of_nested
 from hintplan.planner.expressions.typed import (
     BIGINT,
     BOOLEAN,
@@ -111,7 +111,7 @@ def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:
 
 
 def _has_text(value: Expr) -> bool:
-    """Return True if :mod:`hintplan.planner.expressions.nested_text` can compile the text of a ROW or an ARRAY."""
+    """Return True if :mod:`hintplan.planner.expressions.nested_parts` can compile the text of a ROW or an ARRAY."""
     if value.type.root == "ARRAY":
         return castable(value, DataType(root="ARRAY", children=(STRING,)))
     return value.type.root == "ROW" and all(castable(part, STRING) for part in fields(value, 0))

@@ -1,6 +1,7 @@
 """The parts of ROW, ARRAY and MAP, and casts of these types, without the rules for common types.
 
-A ROW is cast by position, and gets the field names of the new type. This module knows no casts of scalars.
+A ROW is cast by position, and gets the field names of the new type. As text, a ROW or ARRAY has the form of Flink's
+CAST: ``(1, x, NULL)`` and ``[1, NULL]``. This module knows no casts of scalars.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, INT, literal
 >>> from hintplan.plans.declarations.types import parse_type
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hintplan.planner.expressions.typed import FIELD, STRING, Call, Expr, Literal, call, literal
+from hintplan.planner.expressions.typed import BOOLEAN, FIELD, STRING, Call, Expr, Literal, call, literal
 from hintplan.plans.declarations.types import DataType
 
 _CONSTRUCTORS = {"named_struct": "ROW", "array": "ARRAY", "map": "MAP"}
@@ -62,3 +63,39 @@ def field_at(whole: Expr, place: int, offset: int) -> Expr:
 def fields(whole: Expr, offset: int) -> tuple[Expr, ...]:
     """Return all fields of a ROW."""
     return tuple(field_at(whole, place, offset) for place in range(len(whole.type.children)))
+
+
+_TEXTS = DataType(root="ARRAY", children=(STRING,))
+
+
+def text_of_nested(value: Expr, offset: int, cast: Callable[[Expr, DataType, int], Expr]) -> Expr:
+    """Return ``value``, a ROW or ARRAY, as text; its parts are converted by ``cast``.
+
+    Each field of a ROW is cast on its own. One Spark cast converts all elements of an ARRAY, so they must have a type
+    that Spark writes as Flink does. No function of Spark writes a MAP in this form.
+
+    >>> from hintplan.planner.expressions.coercion import cast
+    >>> from hintplan.planner.expressions.spark_text import to_spark_sql
+    >>> from hintplan.planner.expressions.typed import Field, FieldRef
+    >>> from hintplan.plans.declarations.types import parse_type
+    >>> n = FieldRef(field=Field(id=1, name="n", type=parse_type("ARRAY<INT>")))
+    >>> to_spark_sql(text_of_nested(n, 0, cast), {1: "n"})
+    "concat('[', array_join(CAST(n AS ARRAY<STRING>), ', ', 'NULL'), ']')"
+    """
+    separator, nothing = literal(", ", STRING), literal("NULL", STRING)
+    if value.type.root == "ARRAY":
+        parts = value if value.type.children[0] == STRING else cast(value, _TEXTS, offset)
+        return _between("[", (call("array_join", (parts, separator, nothing), STRING, offset),), "]", offset)
+    shown: list[Expr] = []
+    for part in fields(value, offset):
+        shown += [separator] if shown else []
+        shown.append(call("coalesce", (cast(part, STRING, offset), nothing), STRING, offset))
+    text = _between("(", tuple(shown), ")", offset)
+    if is_constructor(value):
+        return text
+    absent = call("IS NULL", (value,), BOOLEAN, offset)
+    return call("CASE", (absent, literal(None, STRING), text), STRING, offset)
+
+
+def _between(first: str, parts: tuple[Expr, ...], last: str, offset: int) -> Expr:
+    return call("concat", (literal(first, STRING), *parts, literal(last, STRING)), STRING, offset)

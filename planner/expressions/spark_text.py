@@ -6,7 +6,7 @@ which are ``l.x`` and ``r.x`` in the condition of a join.
 
 >>> from hintplan.planner.expressions.typed import BIGINT, BOOLEAN, INT, Field, FieldRef, call, literal
 >>> total = FieldRef(field=Field(id=1, name="o_total", type=BIGINT))
->>> spark_text(call(">", (total, literal(10, INT)), BOOLEAN, 0), {1: "o_total"})
+>>> to_spark_sql(call(">", (total, literal(10, INT)), BOOLEAN, 0), {1: "o_total"})
 'o_total > 10'
 """
 
@@ -89,7 +89,7 @@ def spark_type(data_type: DataType) -> str:
     return _SPARK_TYPES.get(data_type.root, data_type.root)
 
 
-def spark_text(expression: Expr, names: Mapping[int, str]) -> str:
+def to_spark_sql(expression: Expr, names: Mapping[int, str]) -> str:
     """Return the expression as Spark SQL; ``names`` maps the id of each field to its printed name."""
     return _Printer(names).text(expression, 0)
 

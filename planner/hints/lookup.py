@@ -1,7 +1,7 @@
 """Parses LOOKUP and OPTIONS hints, and checks their options one by one and in combination.
 
 This module reports all errors in names and values of ``/*+ LOOKUP('table'='rates', ...) */`` after SELECT (FLIP-234)
-and of ``/*+ OPTIONS('lookup.cache'='PARTIAL', ...) */`` after a table. :mod:`hintplan.planner.query.hint_scope.lookup`
+and of ``/*+ OPTIONS('lookup.cache'='PARTIAL', ...) */`` after a table. :mod:`hintplan.planner.query.hint_scope`
 finds the lookup that a LOOKUP hint applies to. Unlike in Flink, an unknown option is an error.
 """
 
@@ -96,7 +96,7 @@ def read_lookup(tokens: HintTokens, offset: int, report: Diagnostics) -> LookupH
 def read_options_hint(tokens: HintTokens, offset: int, report: Diagnostics) -> LookupHint:
     """Read the OPTIONS hint after its name. Only the options of a lookup's cache become its ``settings``.
 
-    :mod:`hintplan.planner.query.sources.dynamic` checks the other options against the table.
+    :mod:`hintplan.planner.query.sources.scans` checks the other options against the table.
     """
     source = tokens.source
     written = read_arguments(tokens, OPTIONS, _FORMS[OPTIONS], offset)

@@ -1,17 +1,23 @@
 """Collects the operators of a plan, with their ids, the TTLs of their states, and the outcomes of hints.
 
-Operators that are equal, except for their ids, become one.
+Operators that are equal, except for their ids, become one. Ids are derived from the names in the query, so unrelated
+changes to a script rename no operator.
+
+>>> supply = IdSupply()
+>>> supply.take("join", ("o", "Order Lines"), "result"), supply.take("join", ("o", "Order Lines"), "result")
+('join_o_order_lines', 'join_o_order_lines_in_result')
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from hintplan.planner.hints.ledger import Ledger
-from hintplan.planner.ids import IdSupply
 from hintplan.planner.lowering.columns import Lowered
-from hintplan.planner.properties.repeated_reads import Asked
+from hintplan.planner.properties.repeated_reads import ReadOccurrence
 from hintplan.planner.relations import Relation, StateInput
 from hintplan.plans.operators import Operator
 from hintplan.plans.settings.state import STATE_TTL, StateEntry, ttl_settings
@@ -26,7 +32,7 @@ class Builder:
     """Collects the operators of all sinks of a script. ``config`` sets the TTL of each state without a hint.
 
     - ``batch``: operators keep no state.
-    - ``asked`` has all occurrences of each lookup and call in the job, by offset.
+    - ``occurrences`` has all occurrences of each lookup and call in the job, by offset.
     - ``places`` has the positions of operators in ``operators``, by id.
     - ``views`` has the shared views, by the ids of their operators.
     """
@@ -37,7 +43,7 @@ class Builder:
         self.batch = batch
         self.operators: list[Operator] = []
         self.places: dict[str, int] = {}
-        self.asked: dict[int, list[Asked]] = {}
+        self.occurrences: dict[int, list[ReadOccurrence]] = {}
         self.views: dict[str, str] = {}
         self._lower = lower
         self._ids = IdSupply()
@@ -86,9 +92,9 @@ class Builder:
             if state.hint is not None and not self.batch:
                 self.ledger.applied(state.hint.offset, f"{operator}.{name}")
 
-    def ask(self, offset: int, asked: Asked) -> None:
+    def record_occurrence(self, offset: int, occurrence: ReadOccurrence) -> None:
         """Record an occurrence of the lookup or call at ``offset``."""
-        self.asked.setdefault(offset, []).append(asked)
+        self.occurrences.setdefault(offset, []).append(occurrence)
 
 
 def name_above(source: Relation, block: str) -> tuple[str, ...]:
@@ -97,3 +103,34 @@ def name_above(source: Relation, block: str) -> tuple[str, ...]:
     Thus another joined table changes the names of joins only, and not the names of operators above.
     """
     return source.base if len(source.base) == 1 else (block,)
+
+
+_MAX_LENGTH = 64
+
+
+class IdSupply:
+    """Creates unique ids: the plain name, then the name with its block, then numbers in the order of the query."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._next: dict[tuple[str, str], int] = {}
+
+    def take(self, kind: str, names: tuple[str, ...], block: str) -> str:
+        plain = "_".join((kind, *map(_clean, names)))
+        inside = f"{plain}_in_{_clean(block)}"
+        number = self._next.get((plain, inside), 0)
+        while (candidate := _shortened((plain, inside)[number] if number < 2 else f"{inside}_{number}")) in self._taken:
+            number += 1
+        self._next[plain, inside] = number + 1
+        self._taken.add(candidate)
+        return candidate
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^a-z0-9_]", "_", name.lower())
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= _MAX_LENGTH:
+        return name
+    return f"{name[: _MAX_LENGTH - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"

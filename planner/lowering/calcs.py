@@ -67,16 +67,16 @@ def lower_cached(builder: Builder, cached: LogicalCache) -> Lowered:
     The operator is the same for other readers that do not request a cache.
     """
     source = builder.lower(cached.input, exact=True)
-    if cached.noted is not None:
+    if cached.read_columns is not None:
         builder.views[source.id] = cached.base[0]
     position = builder.places[source.id]
     operator = builder.operators[position]
     old = operator.settings.get(CACHED.name)
-    enabled = CACHED.resolved(cached.asked).values[ENABLED]
-    if cached.asked and (old is None or enabled or not old.values[ENABLED]):
-        origin = {**(old.origin if old is not None else {}), **cached.asked}
+    enabled = CACHED.resolved(cached.layers).values[ENABLED]
+    if cached.layers and (old is None or enabled or not old.values[ENABLED]):
+        origin = {**(old.origin if old is not None else {}), **cached.layers}
         builder.operators[position] = with_group(operator, CACHED.name, CACHED.resolved(origin))
-    for (layer, name), offset in cached.places.items():
+    for (layer, name), offset in cached.offsets.items():
         if layer == "hint":
             builder.ledger.applied(offset, f"{source.id}.cached.{name}")
         else:

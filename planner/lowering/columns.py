@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hintplan.planner.expressions.spark_text import identifier, spark_text
+from hintplan.planner.expressions.spark_text import identifier, to_spark_sql
 from hintplan.planner.expressions.typed import Expr, Field, FieldRef
 from hintplan.planner.relations import Item
 from hintplan.plans.operators import JoinColumn, SelectItem
@@ -58,7 +58,7 @@ def unique_names(fields: tuple[Field, ...], before: tuple[str, ...] = ()) -> tup
 
 def optional_text(expression: Expr | None, names: Mapping[int, str]) -> str | None:
     """Return the text of an expression, or None."""
-    return None if expression is None else spark_text(expression, names)
+    return None if expression is None else to_spark_sql(expression, names)
 
 
 def select_items(columns: tuple[str, ...], items: tuple[Item, ...], source: Lowered) -> tuple[SelectItem, ...]:
@@ -71,7 +71,7 @@ def _select_item(name: str, item: Item, source: Lowered, names: Mapping[int, str
     expression = item.expr
     if isinstance(expression, FieldRef) and source.names[expression.field.id] == name:
         return SelectItem(name=name)
-    return SelectItem(name=name, expression=spark_text(expression, names), type=str(item.field.type))
+    return SelectItem(name=name, expression=to_spark_sql(expression, names), type=str(item.field.type))
 
 
 def join_columns(

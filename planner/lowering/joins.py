@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from hintplan.planner.expressions.spark_text import spark_text
+from hintplan.planner.expressions.spark_text import to_spark_sql
 from hintplan.planner.expressions.typed import Expr, FieldRef, Literal
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
-from hintplan.planner.properties.repeated_reads import Asked, readings_of
+from hintplan.planner.properties.repeated_reads import ReadOccurrence, readings_of
 from hintplan.planner.relations import LogicalCorrelate, LogicalJoin, LogicalLookupJoin, LogicalLookupKey, LogicalUnnest
 from hintplan.plans import operators as model
 from hintplan.plans.declarations.built_in import DRAWN, numbered
@@ -58,14 +58,14 @@ def lower_lookup_join(builder: Builder, lookup: LogicalLookupJoin) -> Lowered:
     operator_id = builder.add(operator, "lookup", (lookup.name,), lookup.block)
     for offset, setting in lookup.hinted:
         builder.ledger.applied(offset, f"{operator_id}.{setting}".rstrip("."))
-    asked = Asked(operator=operator_id, target=lookup.table, is_lookup=True, readings=readings_of(lookup))
-    builder.ask(lookup.offset, asked)
+    occurrence = ReadOccurrence(operator=operator_id, target=lookup.table, is_lookup=True, readings=readings_of(lookup))
+    builder.record_occurrence(lookup.offset, occurrence)
     return lowered(operator_id, lookup.fields, columns)
 
 
 def _key(key: LogicalLookupKey, source: Lowered) -> model.LookupKey:
     if isinstance(key.value, Literal):
-        return model.LookupKey(column=key.column.name, constant=spark_text(key.value, {}))
+        return model.LookupKey(column=key.column.name, constant=to_spark_sql(key.value, {}))
     return model.LookupKey(column=key.column.name, left=source.names[key.value.id])
 
 
@@ -86,8 +86,8 @@ def lower_correlate(builder: Builder, call: LogicalCorrelate) -> Lowered:
     if call.function in DRAWN:
         operator = _apart(builder, operator, call.offset)
     operator_id = builder.add(operator, "correlate", (call.function,), call.block)
-    asked = Asked(operator=operator_id, target=call.function, is_lookup=False, readings=readings_of(call))
-    builder.ask(call.offset, asked)
+    occurrence = ReadOccurrence(operator=operator_id, target=call.function, is_lookup=False, readings=readings_of(call))
+    builder.record_occurrence(call.offset, occurrence)
     return lowered(operator_id, call.fields, columns)
 
 
@@ -101,7 +101,7 @@ def _apart(builder: Builder, operator: model.Correlate, offset: int) -> model.Co
 def _argument(argument: Expr, source: Lowered) -> model.Argument:
     if isinstance(argument, FieldRef):
         return model.Argument(column=source.names[argument.field.id])
-    return model.Argument(constant=spark_text(argument, {}))
+    return model.Argument(constant=to_spark_sql(argument, {}))
 
 
 def lower_unnest(builder: Builder, unnest: LogicalUnnest) -> Lowered:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 from dataclasses import replace
 
-from hintplan.planner.expressions.spark_text import spark_text
+from hintplan.planner.expressions.spark_text import to_spark_sql
 from hintplan.planner.expressions.typed import Call, Expr, Field, Literal
 from hintplan.planner.lowering.builder import Builder
 from hintplan.planner.lowering.columns import Lowered, lowered, optional_text, unique_names
@@ -54,7 +54,7 @@ def _text(value: Expr, field: Field) -> str:
     if isinstance(value, Call) and value.function == "CAST" and value.type == field.type.as_nullable():
         inner = value.args[0]
         value = inner if isinstance(inner, Literal) else value
-    return spark_text(value, {})
+    return to_spark_sql(value, {})
 
 
 def lower_sink(

@@ -26,7 +26,7 @@ from hintplan.planner.relations import (
 def share_views(context: Context, relation: Relation) -> Relation:
     """Keep the shared views that are worth it, and inline the others."""
     relation = map_inputs(relation, lambda each: share_views(context, each))
-    if not isinstance(relation, LogicalCache) or relation.noted is None:
+    if not isinstance(relation, LogicalCache) or relation.read_columns is None:
         return relation
     below = push_down_filters(context, relation.input)
     return replace(relation, input=below) if _is_worth_it(below) else relation.input

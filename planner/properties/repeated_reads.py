@@ -3,6 +3,8 @@
 Readers select and filter in different ways, and may be separate queries, so they cannot share one result. A lookup gets
 a warning, because its source changes, and so does a random value. A call gets a note, because a function usually
 returns the same value again.
+
+A shared view is computed once for all readers. A note reports the cases where this may cost more than it saves.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from hintplan.plans.analysis.repeated import times_computed
 from hintplan.plans.declarations.built_in import DRAWN
 from hintplan.plans.model.config import SHARED_VIEWS
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReadOccurrence:
     """One occurrence of a lookup or call in a job: its operator, the table or function, and the views that read it.
 
     ``readings`` are the views and CTEs around it, outermost first, with the offset at which each is read.
@@ -39,14 +42,14 @@ def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
 
 
 def warn_of_repeated_reads(
-    report: Diagnostics, asked: Mapping[int, Sequence[Asked]], plan: Plan, sharable: Container[str]
+    report: Diagnostics, by_offset: Mapping[int, Sequence[ReadOccurrence]], plan: Plan, sharable: Container[str]
 ) -> None:
-    """Report each lookup and call that ``plan`` makes for several readers. The keys of ``asked`` are offsets.
+    """Report each lookup and call that ``plan`` makes for several readers. The keys of ``by_offset`` are offsets.
 
     ``sharable`` are the views that a setting would compute once for all readers.
     """
     computed = times_computed(plan)
-    for offset, occurrences in asked.items():
+    for offset, occurrences in by_offset.items():
         operators = tuple(dict.fromkeys(occurrence.operator for occurrence in occurrences))
         drawn = occurrences[0].target in DRAWN
         # A batch job draws random values once for all readers of an operator.
@@ -55,7 +58,7 @@ def warn_of_repeated_reads(
             (reading for occurrence in occurrences[1:] if (reading := _second(occurrences[0], occurrence))), None
         )
         if times > 1 and second is not None:
-            _tell(
+            _warn(
                 report,
                 occurrences[0],
                 second,
@@ -67,16 +70,16 @@ def warn_of_repeated_reads(
             )
 
 
-def _second(first: Asked, other: Asked) -> tuple[str, int] | None:
+def _second(first: ReadOccurrence, other: ReadOccurrence) -> tuple[str, int] | None:
     """Return the innermost view or CTE through which both are read, with the offset at which only ``other`` is read."""
     names = {name for name, _ in first.readings}
     apart = (r for r in reversed(other.readings) if r not in first.readings and r[0] in names)
     return next(apart, None)
 
 
-def _tell(
+def _warn(
     report: Diagnostics,
-    asked: Asked,
+    read: ReadOccurrence,
     reading: tuple[str, int],
     offset: int,
     operators: Sequence[str],
@@ -90,13 +93,13 @@ def _tell(
     listed = ", ".join(operators)
     if batch:
         cure = f"write SELECT /*+ CACHED */ in '{view}', or CACHE TABLE {view} if it is a view: one result for all"
-    elif view in sharable and asked.target not in DRAWN:
+    elif view in sharable and read.target not in DRAWN:
         cure = f"SET '{SHARED_VIEWS}' = 'true' makes it once for all readers of '{view}'"
     else:
         cure = f"if they must agree, write the rows of '{view}' to a table, and read that"
-    if asked.target in DRAWN:
+    if read.target in DRAWN:
         report.warn(
-            f"'{view}' is read again here, and each reader draws {asked.target} at {at} for itself: {times} branches "
+            f"'{view}' is read again here, and each reader draws {read.target} at {at} for itself: {times} branches "
             "have other values",
             place,
             cure,
@@ -104,17 +107,34 @@ def _tell(
         return
     if len(operators) > 1:
         cure += f"; in the plan, each of {listed} has settings of its own"
-    if asked.is_lookup:
+    if read.is_lookup:
         report.warn(
-            f"'{view}' is read again here, and each reader makes its lookup join with '{asked.target}' at {at} for "
+            f"'{view}' is read again here, and each reader makes its lookup join with '{read.target}' at {at} for "
             f"itself: the source is asked once for each of {times} branches, and its answers may differ",
             place,
             cure,
         )
     else:
         report.note(
-            f"'{view}' is read again here, and each reader makes its call of '{asked.target}' at {at} for itself: it "
+            f"'{view}' is read again here, and each reader makes its call of '{read.target}' at {at} for itself: it "
             f"is called once for each of {times} branches, and what it returns may differ",
             place,
             cure,
         )
+
+
+def note_costly_views(report: Diagnostics, views: Mapping[str, str], places: Mapping[str, int], plan: Plan) -> None:
+    """Note each of ``views`` whose readers all filter its rows.
+
+    If the view were not shared, each reader's filter would move below the state. ``views`` is by operator. ``places``
+    has the offsets of the views.
+    """
+    for operator, view in views.items():
+        readers = [reader for reader in plan.readers[operator] if isinstance(reader, Calc)]
+        held = [reader.filter for reader in readers if reader.filter is not None]
+        if len(held) == len(plan.readers[operator]) > 1:
+            report.note(
+                f"view '{view}' is kept once with all its rows, though each of its {len(held)} readers takes only some",
+                places.get(view),
+                f"if they take few, leave out SET '{SHARED_VIEWS}': each then keeps the rows that it takes",
+            )

@@ -64,7 +64,7 @@ def _shared(context: Context, name: str, relation: Relation) -> Relation:
     reads = context.view_reads.setdefault(name, set())
     input_, columns = replace(relation, base=(name,)), context.shared_views[name]
     return LogicalCache(
-        input=input_, asked={}, places={}, columns=columns, noted=reads, base=(name,), block=relation.block
+        input=input_, layers={}, offsets={}, columns=columns, read_columns=reads, base=(name,), block=relation.block
     )
 
 
@@ -82,13 +82,15 @@ def cached_block(context: Context, relation: Relation, select: int) -> Relation:
 
 
 def _kept(
-    relation: Relation, base: tuple[str, ...], layer: str, said: Mapping[str, Value], at: Mapping[str, int]
+    relation: Relation, base: tuple[str, ...], layer: str, settings: Mapping[str, Value], at: Mapping[str, int]
 ) -> Relation:
-    places = {(layer, name): offset for name, offset in at.items()}
+    offsets = {(layer, name): offset for name, offset in at.items()}
     if isinstance(relation, LogicalCache):
-        return replace(relation, asked={**relation.asked, layer: said}, places={**relation.places, **places})
-    asked = {layer: said} if said else {}
-    return LogicalCache(input=replace(relation, base=base), asked=asked, places=places, base=base, block=relation.block)
+        return replace(relation, layers={**relation.layers, layer: settings}, offsets={**relation.offsets, **offsets})
+    layers = {layer: settings} if settings else {}
+    return LogicalCache(
+        input=replace(relation, base=base), layers=layers, offsets=offsets, base=base, block=relation.block
+    )
 
 
 def _overridden(context: Context, loser: CachedHint, winner: CachedHint) -> None:

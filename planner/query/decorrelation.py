@@ -34,7 +34,6 @@ from hintplan.planner.expressions.typed import (
 from hintplan.planner.properties.nullability import may_be_null
 from hintplan.planner.properties.unique_keys import unique_keys
 from hintplan.planner.query.domains import Domain, outer_values
-from hintplan.planner.query.taken_back import check_retracts
 from hintplan.planner.relations import (
     Item,
     LogicalAggregate,
@@ -57,6 +56,7 @@ from hintplan.planner.relations import (
     inputs_of,
     map_inputs,
 )
+from hintplan.planner.translation.aggregates import check_retracts
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.operators.rank import NUMBER_TYPE
 

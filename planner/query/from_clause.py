@@ -24,19 +24,18 @@ from hintplan.planner.expressions.typed import (
     literal,
     substitute,
 )
-from hintplan.planner.query.bare_selects import parse_simplified_query
 from hintplan.planner.query.cached_results import cached_table
 from hintplan.planner.query.clauses import check_clauses_read, read_clauses
 from hintplan.planner.query.columns import filtered, rename_columns
 from hintplan.planner.query.compiler import OneGroup, QueryCompiler
 from hintplan.planner.query.domains import over_domain
-from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.hint_scope import BlockHints
 from hintplan.planner.query.sources.inputs import alias_of, find_table, inputs_of_source, is_lateral_query
 from hintplan.planner.query.sources.laterals import lateral
 from hintplan.planner.query.sources.lookups import LookupClause, check_time, lookup_join
-from hintplan.planner.query.sources.scans import scan_table
-from hintplan.planner.query.sources.single_row import single_row
+from hintplan.planner.query.sources.scans import scan_table, single_row
 from hintplan.planner.query.sources.unnests import elements, unnested
+from hintplan.planner.query.syntax_rewrites import parse_simplified_query
 from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of

@@ -32,7 +32,6 @@ from hintplan.planner.query.ordering import SortKeys
 from hintplan.planner.query.select_aliases import instead_of_position, refuse_aliases
 from hintplan.planner.query.subquery_kinds import sub_queries_in
 from hintplan.planner.query.subquery_values import SubqueryValue, join_values
-from hintplan.planner.query.taken_back import check_taken_back
 from hintplan.planner.relations import (
     AggregateItem,
     Item,
@@ -44,6 +43,7 @@ from hintplan.planner.relations import (
     identity,
 )
 from hintplan.planner.syntax.dialect import offset_of, select_offset
+from hintplan.planner.translation.aggregates import check_retractions
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.grouping_sets import (
     GROUP_ID,
@@ -193,7 +193,7 @@ def _aggregated(
     by: tuple[Field, ...],
 ) -> _Grouped:
     context, relation, calls = compiler.context, rows.relation, clauses.calls
-    check_taken_back(context, calls, relation)
+    check_retractions(context, calls, relation)
     computed: list[Item] = []
     outer = _outer_fields(relation, (*groups.keys, *calls))
     key_fields = tuple(column_for(context, k, computed, apart=outer) for k in groups.keys)

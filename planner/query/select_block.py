@@ -16,8 +16,7 @@ from hintplan.planner.query.cached_results import cached_block
 from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.columns import check_comparable, distinct_fields, filtered, own_fields
 from hintplan.planner.query.compiler import QueryCompiler
-from hintplan.planner.query.hint_scope.block import block_hints, warn_of_unused
-from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.hint_scope import BlockHints, block_hints, warn_of_unused
 from hintplan.planner.query.subquery_kinds import (
     is_grouped,
     is_single_row_query,
@@ -32,7 +31,7 @@ from hintplan.planner.query.window_functions import has_windows, over_windows
 from hintplan.planner.relations import LogicalAggregate, LogicalCalc, Relation, StateInput, UnnamedInput
 from hintplan.planner.syntax.dialect import offset_of, select_offset
 from hintplan.planner.syntax.grouped_windows import above_groups
-from hintplan.planner.syntax.quantified_values import written_out
+from hintplan.planner.syntax.quantified_values import expand_quantified
 from hintplan.planner.translation.aggregates import is_aggregate
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.translator import Translator, only
@@ -122,7 +121,7 @@ def _values_written_out(select: exp.Select) -> exp.Select:
         )
 
     def value(node: exp.Expr) -> exp.Expr:
-        return written_out(node, is_aggregate, is_one)
+        return expand_quantified(node, is_aggregate, is_one)
 
     def condition(node: exp.Expr, *, joins: bool) -> exp.Expr:
         """Rewrite ``node``, a part of WHERE; ``joins`` is False below OR."""

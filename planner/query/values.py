@@ -15,7 +15,7 @@ from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.from_clause import From
 from hintplan.planner.query.ordering import CLAUSES
-from hintplan.planner.query.sources.single_row import single_row
+from hintplan.planner.query.sources.scans import single_row
 from hintplan.planner.relations import Item, LogicalCalc, LogicalUnion, LogicalValues, Relation
 from hintplan.planner.syntax.dialect import cells_of, offset_of, select_offset
 from hintplan.planner.translation.expressions import clause_translator

@@ -35,15 +35,14 @@ from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.decorrelation import decorrelated, is_correlated
 from hintplan.planner.query.domains import Domain, over_domain
 from hintplan.planner.query.from_clause import From, build_from
-from hintplan.planner.query.hint_scope.block import block_hints
-from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.hint_scope import BlockHints, block_hints
 from hintplan.planner.query.subqueries.plain_blocks import (
     PLAIN,
     check_idle,
     is_plain,
     refers_outwards,
     selects_outer,
-    without_duplicates_kept,
+    without_idle_distinct,
     without_order,
 )
 from hintplan.planner.query.subquery_kinds import (
@@ -246,7 +245,7 @@ def _needed(compiler: QueryCompiler, sub_query: SubQuery, select: exp.Select, sc
         return needed
     if not refers_outwards(compiler, select, scope):
         return None
-    needed = without_duplicates_kept(needed)
+    needed = without_idle_distinct(needed)
     clauses = ("group", "having", "distinct", *ordering.CLAUSES)
     if not is_plain(context, needed, *clauses, listed=listed) or not _is_for_each(compiler, needed, scope):
         return None

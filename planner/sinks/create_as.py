@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from hintplan.planner.context import Context, QueryEnvironment
 from hintplan.planner.expressions.typed import NULL
-from hintplan.planner.query.bare_selects import parse_simplified_query
 from hintplan.planner.query.queries import build_query
+from hintplan.planner.query.syntax_rewrites import parse_simplified_query
 from hintplan.planner.sinks.insert import column_names, output_offsets
 from hintplan.planner.statements.model import ColumnDeclaration, CreateTable, Insert
 from hintplan.plans.text.names import did_you_mean

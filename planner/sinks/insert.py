@@ -25,9 +25,9 @@ from hintplan.planner.expressions.typed import (
 )
 from hintplan.planner.passes import optimise
 from hintplan.planner.properties.unique_keys import is_insert_only
-from hintplan.planner.query.bare_selects import parse_simplified_query
 from hintplan.planner.query.queries import build_query
-from hintplan.planner.query.sources.dynamic import check_name, dynamic_table, warn_of_idle_cache
+from hintplan.planner.query.sources.scans import check_name, dynamic_table, warn_of_idle_cache
+from hintplan.planner.query.syntax_rewrites import parse_simplified_query
 from hintplan.planner.relations import (
     Item,
     LogicalAggregate,
@@ -40,9 +40,8 @@ from hintplan.planner.relations import (
     identity,
     inputs_of,
 )
-from hintplan.planner.sinks.columns import convert_to_sink_column
+from hintplan.planner.sinks.columns import constants, convert_to_sink_column
 from hintplan.planner.sinks.keys import check_key_in_batch, materialized_by
-from hintplan.planner.sinks.partition import constants
 from hintplan.planner.statements.model import Insert, Select
 from hintplan.planner.syntax.dialect import cells_of, is_values, offset_of
 from hintplan.planner.syntax.problems import FollowUp

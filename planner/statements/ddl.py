@@ -128,7 +128,7 @@ def _like(cursor: Cursor) -> Like:
                 advice = f"write INCLUDING {feature}, or EXCLUDING {feature} and declare it anew"
                 raise cursor.source.error(f"LIKE cannot overwrite {feature}", place, advice)
             strategies[feature] = strategy
-    return Like(table=table, offset=offset, said=strategies)
+    return Like(table=table, offset=offset, strategies=strategies)
 
 
 def _query(cursor: Cursor, name: str) -> tuple[Token, ...]:

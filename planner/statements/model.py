@@ -62,11 +62,11 @@ LikeFeature = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Like:
-    """``LIKE table (INCLUDING GENERATED ...)``: ``said`` has the strategy of each feature in the statement."""
+    """``LIKE table (INCLUDING GENERATED ...)``: ``strategies`` has the strategy of each feature in the statement."""
 
     table: str
     offset: int
-    said: Mapping[LikeFeature, LikeStrategy]
+    strategies: Mapping[LikeFeature, LikeStrategy]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ _OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 
 
-def written_out(
+def expand_quantified(
     node: exp.Expr, is_aggregate: Callable[[exp.Expr], bool], is_known: Callable[[exp.Expr], bool]
 ) -> exp.Expr:
     """Return ``node`` with its comparisons with sub-queries written out, unless a comparison satisfies ``is_known``."""
@@ -33,7 +33,7 @@ def written_out(
         if node.this.find(exp.Query) is None:
             return node
         copied_comparison = node.copy()
-        copied_comparison.set("this", written_out(node.this, is_aggregate, is_known))
+        copied_comparison.set("this", expand_quantified(node.this, is_aggregate, is_known))
         return copied_comparison
     quantified = _quantified(node, is_aggregate)
     if quantified is not None:
@@ -42,7 +42,7 @@ def written_out(
     if isinstance(node, exp.In) and isinstance(node.args.get("query"), exp.Query):
         copied.meta[_ANSWERED] = not isinstance(node.this, exp.Tuple)
     for child, original in zip(list(copied.iter_expressions()), list(node.iter_expressions()), strict=True):
-        changed = written_out(original, is_aggregate, is_known)
+        changed = expand_quantified(original, is_aggregate, is_known)
         if changed is not original:
             child.replace(changed)
     return copied

@@ -1,4 +1,4 @@
-"""The aggregate functions and their result types, which are Flink's.
+"""The aggregate functions and their result types, which are Flink's, and the check that they can retract rows.
 
 >>> str(result_type("AVG", parse_type("INT")))
 'INT'
@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
-from hintplan.planner.context import FunctionEntry
+from hintplan.planner.context import Context, FunctionEntry
 from hintplan.planner.expressions.casts import flink_cast
 from hintplan.planner.expressions.coercion import cast
 from hintplan.planner.expressions.typed import (
@@ -26,6 +26,8 @@ from hintplan.planner.expressions.typed import (
     Literal,
     call,
 )
+from hintplan.planner.properties.unique_keys import is_insert_only
+from hintplan.planner.relations import Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.translator import Translator
 from hintplan.planner.translation.user_calls import fitted_arguments
@@ -105,7 +107,7 @@ def translate_aggregate(t: Translator, node: exp.Expr, condition: exp.Expr | Non
     refused = argument is not None and argument.type.root in ("NULL", "INTERVAL")
     if argument is not None and argument.type.is_nested:
         refused |= name not in _OF_NESTED
-        if distinct and not _told_apart(argument.type):
+        if distinct and not _is_distinguishable(argument.type):
             message = f"{name} DISTINCT does not take {argument.type.as_nullable()}"
             raise t.source.error(message, offset, "aggregate its parts one by one")
         if name == "COLLECT" and argument.type.contains_entries:
@@ -191,9 +193,9 @@ def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[l
     return arguments[:1], separator.name
 
 
-def _told_apart(kind: DataType) -> bool:
+def _is_distinguishable(kind: DataType) -> bool:
     """Return True if DISTINCT accepts values of ``kind``; as in Flink, it accepts no ROW, MAP or MULTISET."""
-    return kind.root not in ("ROW", "MAP", "MULTISET") and all(map(_told_apart, kind.children))
+    return kind.root not in ("ROW", "MAP", "MULTISET") and all(map(_is_distinguishable, kind.children))
 
 
 def _null_treatment(
@@ -232,3 +234,26 @@ def _variance(name: str, value: Expr, where: Expr | None, offset: int, *, distin
         offset=offset,
     )
     return flink_cast(aggregate, wanted, offset)
+
+
+def check_retractions(
+    context: Context, calls: Iterable[AggregateCallExpr], rows: Relation, *, changing: bool = False
+) -> None:
+    """Raise SqlError at a call whose class has no ``retract`` if ``rows`` can change, or if ``changing`` is set."""
+    if context.batch or (is_insert_only(rows) and not changing):
+        return
+    for each in calls:
+        check_retracts(context, each.function, each.offset)
+
+
+def check_retracts(context: Context, name: str, offset: int) -> None:
+    """Raise SqlError at ``offset`` if ``name`` is a user-defined function whose class has no ``retract``."""
+    if name in BUILT_IN:
+        return
+    function = context.catalog.functions[name].function
+    if not function.retracts:
+        raise context.source.error(
+            f"rows that '{name}' aggregates can change, and {function.class_name} cannot take one back",
+            offset,
+            "define retract(self, accumulator, ...) in the class, or aggregate rows that are only added",
+        )

@@ -142,7 +142,7 @@ class SqlCompleter(Completer):
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._names = load("hintplan.planner.describe:known_names")
+        self._names = load("hintplan.planner.describe:completion_names")
         openings: tuple[str, ...] = load("hintplan.planner.statements.openings:ALL_OPENINGS")
         self._statements = tuple(sorted((*openings, *_COMMANDS)))
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from hintplan.planner.cli import compile_command
 from hintplan.planner.compile import compile_sql
-from hintplan.planner.describe import known_names
+from hintplan.planner.describe import completion_names
 from hintplan.planner.execute_statement import execute_statement
 from hintplan.planner.session import CompileSession
 from hintplan.planner.syntax.problems import MOST
@@ -238,7 +238,7 @@ def test_what_completion_finds_wrong_is_no_error_of_the_next_statement() -> None
     for statement in (GOOD, "CREATE VIEW v AS SELECT id FROM orders;", "DROP TABLE orders;"):
         for unit in session.feed(statement):
             execute_statement(session, unit)
-    columns, _ = known_names(session)
+    columns, _ = completion_names(session)
     assert columns["v"] == ()
     execute_statement(session, next(session.feed("CREATE TABLE t (a STRING) WITH ('connector' = 'print');")))
 

@@ -3,8 +3,8 @@
 Spark's ``to_json`` writes text with the same escapes as Flink, because both use Jackson. The names in an object are
 known at compile time, and are sorted, as in Flink.
 
->>> from hintplan.planner.expressions.spark_text import spark_text
->>> spark_text(json_object({"k": json_document(literal("1", STRING))}, absent=False, offset=0), {})
+>>> from hintplan.planner.expressions.spark_text import to_spark_sql
+>>> to_spark_sql(json_object({"k": json_document(literal("1", STRING))}, absent=False, offset=0), {})
 '\\'{"k":1}\\''
 """
 

@@ -4,9 +4,9 @@ The parts are cut from the text of the time or computed from its date. So they d
 nor on Spark's formatter, which lacks some letters. Names are English.
 
 >>> from hintplan.planner.expressions.typed import Field, FieldRef
->>> from hintplan.planner.expressions.spark_text import spark_text
+>>> from hintplan.planner.expressions.spark_text import to_spark_sql
 >>> ts = FieldRef(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
->>> spark_text(format_timestamp(ts, pattern_parts("yy/M"), 0), {1: "ts"})
+>>> to_spark_sql(format_timestamp(ts, pattern_parts("yy/M"), 0), {1: "ts"})
 "concat(substring(CAST(ts AS STRING), 3, 2), '/', CAST(CAST(substring(CAST(ts AS STRING), 6, 2) AS INT) AS STRING))"
 """
 

@@ -3,11 +3,11 @@
 Some hours do not exist in that zone. Spark's ``date_format`` and ``try_to_timestamp`` would shift times in these hours.
 
 >>> from hintplan.planner.expressions.typed import Field, FieldRef
->>> from hintplan.planner.expressions.spark_text import spark_text
+>>> from hintplan.planner.expressions.spark_text import to_spark_sql
 >>> ts = FieldRef(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
->>> spark_text(format_wall_clock(ts, "yyyy-MM-dd HH:mm", 0), {1: "ts"})
+>>> to_spark_sql(format_wall_clock(ts, "yyyy-MM-dd HH:mm", 0), {1: "ts"})
 'substring(CAST(ts AS STRING), 1, 16)'
->>> print(spark_text(format_wall_clock(ts, "HH:mm dd/MM", 0), {1: "ts"}))
+>>> print(to_spark_sql(format_wall_clock(ts, "HH:mm dd/MM", 0), {1: "ts"}))
 regexp_replace(CAST(ts AS STRING), '(....).(..).(..).(..).(..).(..).*', '$4:$5 $3/$2')
 """
 

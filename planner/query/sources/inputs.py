@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context, Cte, QueryEnvironment, TableEntry
 from hintplan.planner.query.clauses import read_clauses
-from hintplan.planner.query.sources.dynamic import check_name
+from hintplan.planner.query.sources.scans import check_name
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.problems import FollowUp

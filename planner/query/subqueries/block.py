@@ -15,7 +15,7 @@ from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.decorrelation import Equality, decorrelated, is_correlated
 from hintplan.planner.query.domains import Domain, domain_of
 from hintplan.planner.query.from_clause import build_from
-from hintplan.planner.query.hint_scope.block import block_hints
+from hintplan.planner.query.hint_scope import block_hints
 from hintplan.planner.query.subqueries.plain_blocks import check_idle
 from hintplan.planner.query.subqueries.single_values import check_column_count, is_unique_by
 from hintplan.planner.query.subquery_kinds import is_grouped

@@ -32,9 +32,9 @@ from hintplan.planner.query.subqueries.single_values import (
     value_of_group,
 )
 from hintplan.planner.query.subquery_values import SubqueryValue
-from hintplan.planner.query.taken_back import check_taken_back
 from hintplan.planner.relations import AggregateItem, Item, LogicalCalc, Relation, identity
 from hintplan.planner.syntax.dialect import select_offset
+from hintplan.planner.translation.aggregates import check_retractions
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.translator import Translator
 
@@ -98,7 +98,7 @@ def _aggregated(block: SubQueryBlock, translator: Translator, asked: tuple[Expr,
     calls = tuple(
         dict.fromkeys(e for root in (*selected, *conditions) for e in walk(root) if isinstance(e, AggregateCallExpr))
     )
-    check_taken_back(block.context, calls, block.rows, changing=block.domain is not None)
+    check_retractions(block.context, calls, block.rows, changing=block.domain is not None)
     wanted = [e for c in calls for e in (*c.arguments, c.filter) if e is not None]
     relation, keys, columns = block_columns(block, wanted)
     columns_of = dict(zip(wanted, columns, strict=True))

@@ -17,7 +17,7 @@ from hintplan.planner.query.cached_results import has_cached_hint
 from hintplan.planner.query.clauses import clauses_of
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.from_clause import From, build_from
-from hintplan.planner.query.hint_scope.state_ttl import BlockHints
+from hintplan.planner.query.hint_scope import BlockHints
 from hintplan.planner.query.subquery_kinds import is_grouped, keeps_a_row, sub_queries_in
 from hintplan.planner.query.window_functions import has_windows, over_windows
 from hintplan.planner.relations import LogicalCalc, Relation
@@ -51,7 +51,7 @@ def without_order(select: exp.Select) -> exp.Select:
     return _without(select, *ordering.CLAUSES)
 
 
-def without_duplicates_kept(select: exp.Select) -> exp.Select:
+def without_idle_distinct(select: exp.Select) -> exp.Select:
     """Return ``select`` for a reader that ignores duplicates: without DISTINCT, unless LIMIT or OFFSET counts rows."""
     counts = select.args.get("limit") is not None or select.args.get("offset") is not None
     return select if counts or select.args.get("distinct") is None else _without(select, "distinct")

@@ -33,15 +33,15 @@ from hintplan.planner.query.subqueries.plain_blocks import (
     is_plain,
     refers_outwards,
     selects_outer,
-    without_duplicates_kept,
+    without_idle_distinct,
     without_order,
 )
 from hintplan.planner.query.subqueries.single_values import (
-    asked_values,
     check_column_count,
     group_rows,
     is_some,
     is_unique_by,
+    left_operands,
     only_value,
     row_count,
     same_values,
@@ -68,7 +68,7 @@ def compile_subquery_value(compiler: QueryCompiler, translator: Translator, node
             return _answered(compiler, scope, node, translator.expression(node.this))
         if not is_single_row_query(query):
             return _in(compiler, scope, node, translator.expression(node.this), select)
-        operands = tuple(map(translator.expression, asked_values(node)))
+        operands = tuple(map(translator.expression, left_operands(node)))
     if written is None or select is None or _is_whole(compiler, node, select, written, scope):
         return _apart(compiler, scope, query, node, operands)
     refuse_clauses(context, written)
@@ -177,12 +177,12 @@ def _needed(compiler: QueryCompiler, node: exp.Expr, select: exp.Select, scope: 
     outwards = refers_outwards(compiler, select, scope)
     if context.batch and not outwards:
         return None
-    needed = without_duplicates_kept(select) if of_rows and not is_grouped(select) else select
+    needed = without_idle_distinct(select) if of_rows and not is_grouped(select) else select
     if plain(needed):
         return needed
     if isinstance(node, exp.In) and not one_group:
         return None
-    needed = without_duplicates_kept(without_order(select)) if of_rows else without_order(select)
+    needed = without_idle_distinct(without_order(select)) if of_rows else without_order(select)
     if not plain(needed):
         return None
     if outwards or one_group or exists:

@@ -39,7 +39,7 @@ from hintplan.planner.translation.aggregates import result_type
 from hintplan.plans.text.counts import count
 
 
-def asked_values(node: exp.Expr) -> list[exp.Expr]:
+def left_operands(node: exp.Expr) -> list[exp.Expr]:
     """Return the expressions on the left side of IN."""
     return list(node.this.expressions) if isinstance(node.this, exp.Tuple) else [node.this]
 
@@ -105,7 +105,7 @@ def group_rows(
 
 def check_column_count(context: Context, node: exp.Expr, width: int) -> None:
     """Refuse a value with several columns, and IN with the wrong number of columns; EXISTS takes any number."""
-    wanted = len(asked_values(node)) if isinstance(node, exp.In) else 1
+    wanted = len(left_operands(node)) if isinstance(node, exp.In) else 1
     if isinstance(node, exp.Exists) or width == wanted:
         return
     columns = count(width, "column")

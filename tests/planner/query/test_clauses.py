@@ -15,7 +15,7 @@ import pytest
 from sqlglot import exp
 
 from hintplan.planner.compile import compile_sql
-from hintplan.planner.query import bare_selects, where_clause
+from hintplan.planner.query import syntax_rewrites, where_clause
 from hintplan.planner.query.subqueries import lateral, scalar
 from hintplan.planner.syntax.dialect import parse_query
 from hintplan.plans.errors import SqlError
@@ -111,7 +111,7 @@ def compiled_with(text: str, changed: tuple[int, str] | None = None) -> list[typ
                 nodes[number].set(part, exp.Var(this="unread"))
         return query
 
-    with mock.patch.object(bare_selects, "parse_query", parse):
+    with mock.patch.object(syntax_rewrites, "parse_query", parse):
         compile_sql(text)
     return kinds
 

@@ -1,20 +1,24 @@
-"""Sub-queries without FROM, such as ``(SELECT 1)``, ``x IN (SELECT 1)`` and ``EXISTS (SELECT 1)``.
+"""Rewrites of the syntax tree, before other modules decide which sub-queries become joins.
 
-Such a sub-query has one row, or none if its WHERE is not true. This module replaces it with its value in the syntax
-tree, before other modules decide which sub-queries become joins. ``x IN (VALUES 1, 2)`` becomes a list.
+- A sub-query without FROM, such as ``(SELECT 1)``, ``x IN (SELECT 1)`` and ``EXISTS (SELECT 1)``, has one row, or none
+  if its WHERE is not true. Its value replaces it. ``x IN (VALUES 1, 2)`` becomes a list.
+- Sub-queries in ON of inner joins move to WHERE, where they mean the same and can be compiled. Conditions below a RIGHT
+  or FULL JOIN stay, because that join adds rows to which the condition does not apply.
+- Window functions (OVER) in the SELECT list of EXISTS are dropped, because the reader only needs to know that a row
+  exists. In a stream, the columns and aggregates that the windows read replace the list. So all names are still
+  resolved, but no window is computed. Flink's planner drops the list, too. A batch job compiles the windows in order to
+  check them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.query.clauses import clauses_of, number_blocks
-from hintplan.planner.query.join_conditions import move_to_where
 from hintplan.planner.query.subquery_kinds import is_one_group, plain_select, without_parentheses
-from hintplan.planner.query.unread_windows import drop_unread_windows
 from hintplan.planner.syntax.dialect import (
     Token,
     cells_of,
@@ -27,6 +31,8 @@ from hintplan.planner.syntax.dialect import (
 )
 from hintplan.planner.syntax.source import Source
 from hintplan.planner.translation import aggregates
+from hintplan.planner.translation.aggregates import is_aggregate
+from hintplan.plans.operators.over_aggregate import OVER_FUNCTIONS
 from hintplan.plans.text.counts import count
 
 _ADVICE = "write the values without SELECT, or read from a table"
@@ -176,3 +182,85 @@ def _in(source: Source, node: exp.Expr) -> exp.Expr | None:
     for part in parts[1:]:
         condition = exp.And(this=condition, expression=part)
     return exp.Paren(this=condition)
+
+
+def move_to_where(query: exp.Query) -> None:
+    """Move conditions with sub-queries from ON of inner joins to WHERE, in all blocks of ``query``."""
+    for select in query.find_all(exp.Select):
+        for join in _movable(select):
+            parts = list(_parts(join.args.get("on")))
+            moved = [part for part in parts if part.find(exp.Query, exp.Exists) is not None]
+            if not moved:
+                continue
+            kept = [part for part in parts if part not in moved]
+            join.set("on", _all_of(kept) if kept else None)
+            join.set("kind", join.args.get("kind") if kept else "CROSS")
+            where = select.args.get("where")
+            present = [] if where is None else [where.this]
+            select.set("where", exp.Where(this=_all_of([*map(_closed, present), *moved])))
+
+
+def _movable(select: exp.Select) -> Iterator[exp.Join]:
+    for join in reversed(select.args.get("joins") or []):
+        side = str(join.args.get("side") or "").upper()
+        if side in ("RIGHT", "FULL"):
+            return
+        if not side and isinstance(join.this, exp.Table | exp.Subquery) and join.this.args.get("version") is None:
+            yield join
+
+
+def _parts(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    if isinstance(node, exp.And):
+        yield from _parts(node.this)
+        yield from _parts(node.expression)
+    elif node is not None:
+        yield node
+
+
+def _closed(node: exp.Expr) -> exp.Expr:
+    return node if isinstance(node, exp.Paren | exp.And) else exp.Paren(this=node)
+
+
+def _all_of(parts: list[exp.Expr]) -> exp.Expr:
+    conjunction = parts[0]
+    for part in parts[1:]:
+        conjunction = exp.And(this=conjunction, expression=part)
+    return conjunction
+
+
+_READ_BY = ("qualify", "order", "distinct", "windows")
+"""The clauses that read the SELECT list, or that the list reads."""
+
+
+def drop_unread_windows(node: exp.Exists) -> None:
+    """Replace each column with OVER in the SELECT list of ``node``'s query by its operands."""
+    select = plain_select(node.this)
+    if select is None or any(select.args.get(clause) for clause in _READ_BY):
+        return
+    group = select.args.get("group")
+    grouped = () if group is None else tuple(group.expressions)
+    items: list[exp.Expr] = []
+    for item in select.expressions:
+        windows = list(item.find_all(exp.Window))
+        if windows and all(map(_is_known, windows)):
+            read = list(_operands(item, grouped)) or [place_at(exp.Literal.number(1), offset_of(item))]
+            items += [operand.copy() for operand in read]
+        else:
+            items.append(item)
+    select.set("expressions", items)
+
+
+def _is_known(window: exp.Window) -> bool:
+    """Return True for a function that exists; the compilation of the block refuses any other function."""
+    return window.this.name.upper() in OVER_FUNCTIONS
+
+
+def _operands(node: exp.Expr, grouped: tuple[exp.Expr, ...]) -> Iterator[exp.Expr]:
+    """Yield the columns, aggregates, sub-queries and GROUP BY expressions in ``node`` and in its windows."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    is_group = is_aggregate(call) and not isinstance(node.parent, exp.Window)
+    if is_group or isinstance(node, exp.Column | exp.Query) or node in grouped:
+        yield node
+        return
+    for child in node.iter_expressions():
+        yield from _operands(child, grouped)

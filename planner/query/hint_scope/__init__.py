@@ -1,1 +1,0 @@
-"""Matches the hints of a query block with the inputs that they name."""
