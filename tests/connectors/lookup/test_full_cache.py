@@ -324,6 +324,8 @@ def test_a_scan_that_yields_something_else_is_refused_with_the_lookups_name(yiel
 )
 def test_an_answer_that_is_none_is_refused_with_operator_table_and_key(returned: object, message: str) -> None:
     with pytest.raises(RunError) as caught:
-        answers(POLICY, [("EUR",)], returned, 0)  # type: ignore[arg-type]
+        answers(POLICY, [("EUR",)], returned, VirtualClock())  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"operator lookup_t (lookup in table t): {message}")
-    assert answers(POLICY, [("EUR",)], [iter([(1, "a")])], 7) == Answers({("EUR",): [(1, "a")]}, {("EUR",): 7})
+    assert answers(POLICY, [("EUR",)], [iter([(1, "a")])], VirtualClock(7)) == Answers(
+        {("EUR",): [(1, "a")]}, {("EUR",): 7}
+    )
