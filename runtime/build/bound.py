@@ -41,7 +41,7 @@ from hintplan.runtime.operators.join import JoinOperator
 from hintplan.runtime.operators.rank import RankOperator
 from hintplan.runtime.operators.schema import state_schema
 from hintplan.runtime.operators.sink_materialize import SinkMaterializeOperator
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.layout import StateLayout
 from hintplan.runtime.types import to_arrow
 

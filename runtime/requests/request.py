@@ -21,6 +21,20 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRun:
+    """The facts of a run that lookups and function calls depend on.
+
+    ``token`` identifies the run; ``once`` is True if the run ends with its input.
+    """
+
+    token: str
+    allowed_modules: tuple[str, ...] = ()
+    allowed_paths: tuple[str, ...] = ()
+    time_zone: str = "UTC"
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestPolicy(ABC):
     """The rules by which ``operator`` makes requests; times are in ms.
 

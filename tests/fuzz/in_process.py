@@ -35,7 +35,7 @@ from hintplan.runtime.engine.process import joined
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.operator import KIND, StatefulOperator
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.storage.place import Place, Scale

@@ -19,7 +19,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.lookup.api import CacheReloadTrigger, Key, Row
 from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
 from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
-from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, time_of_day
+from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, reload_time
 from hintplan.runtime.lookup.metrics import LookupCounters
 from hintplan.runtime.lookup.request import Answers, FetchPolicy, answers
 from hintplan.runtime.lookup.rows import python_rows
@@ -272,7 +272,7 @@ def test_a_timed_trigger_loads_at_that_time_of_day_every_so_many_days(
     written: str, zone: str, days: int, start: str, expected: list[str]
 ) -> None:
     begin = at(start)
-    trigger = TimedReloadTrigger(time_of_day(written, ZoneInfo(zone)), days)
+    trigger = TimedReloadTrigger(reload_time(written, ZoneInfo(zone)), days)
     made = loads_of(lambda: trigger, start=begin, takes=0, span=at("2026-04-30T00:00") - begin)
     assert [begin + load for load in made[: len(expected)]] == [at(text) for text in expected]
 

@@ -12,7 +12,7 @@ import hintplan
 from hintplan.plans.operators import Calc
 from hintplan.runtime.build.edges import edges_of
 from hintplan.runtime.build.stream import build
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.storage.place import Place
 
 if TYPE_CHECKING:
