@@ -37,7 +37,7 @@ from hintplan.plans.operators import Argument, Correlate, JoinColumn
 from hintplan.plans.settings.calls import CALL_GROUPS
 from hintplan.runtime.builders.correlate import call_function
 from hintplan.runtime.builders.edges import Edges
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 
 CAPACITIES = (1, 10, 100)
 ARROW_ROWS = (10_000, 100)

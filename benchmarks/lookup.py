@@ -43,7 +43,7 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import LookupJoin
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.lookup_join import look_up
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from tests.connectors.lookup_sources.servers import PASSWORD, Postgres, postgres_server
 
 DIMENSION_ROWS = 200_000

@@ -30,7 +30,7 @@ from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import NOTHING, Given
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results.files import KeepBatch
 
 _KEPT = CachedSettings(enabled=True, storage_level="MEMORY_AND_DISK")

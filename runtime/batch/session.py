@@ -36,7 +36,7 @@ from hintplan.runtime.batch.execution import BatchExecution, Told
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction, given_for
 from hintplan.runtime.connectors.table import failed_tables
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results.files import keeping
 from hintplan.runtime.spark.planning import plan_wide_rows
 from hintplan.runtime.spark.session import (

@@ -39,7 +39,7 @@ from hintplan.runtime.operators.first_rows import FirstRowsOperator
 from hintplan.runtime.operators.join import JoinOperator
 from hintplan.runtime.operators.rank import RankOperator
 from hintplan.runtime.operators.sink_materialize import SinkMaterializeOperator
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.layout import StateLayout
 from hintplan.runtime.types import to_arrow
 

@@ -22,7 +22,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.operator import KIND
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.storage.place import Place
 from hintplan.runtime.types import to_arrow

@@ -51,7 +51,31 @@ class UserDefinedFunction(ABC):
     """
 
 
-class TableFunction(UserDefinedFunction):
+class _Synchronous(UserDefinedFunction):
+    """A function whose calls return their results; the task waits for them."""
+
+    def open(self, context: FunctionContext) -> None:
+        """Prepare for calls: connections, models, files."""
+
+    def close(self) -> None:
+        """Release everything that :meth:`open` acquired."""
+
+
+class _Asynchronous(UserDefinedFunction):
+    """A function whose calls are coroutines."""
+
+    deterministic: ClassVar[bool] = False  # an asynchronous function usually queries a service
+
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
+
+    async def open(self, context: FunctionContext) -> None:
+        """Prepare for calls: connections, pools, models."""
+
+    async def close(self) -> None:
+        """Release everything that :meth:`open` acquired."""
+
+
+class TableFunction(_Synchronous):
     """A function that returns any number of rows for each input row, while the task waits.
 
     One thread at a time makes calls. An exception fails the query.
@@ -59,34 +83,22 @@ class TableFunction(UserDefinedFunction):
 
     function_kind = "table"
 
-    def open(self, context: FunctionContext) -> None:
-        """Prepare for calls: connections, models, files."""
-
     @abstractmethod
     def eval(self, *args: Any, **kwargs: Any) -> Any:
         """Return or yield the rows for one input row; None for no rows."""
 
-    def close(self) -> None:
-        """Release everything that :meth:`open` acquired."""
 
-
-class ScalarFunction(UserDefinedFunction):
+class ScalarFunction(_Synchronous):
     """A function that returns one value for each input row, while the task waits; see :class:`TableFunction`."""
 
     function_kind = "scalar"
-
-    def open(self, context: FunctionContext) -> None:
-        """Prepare for calls: connections, models, files."""
 
     @abstractmethod
     def eval(self, *args: Any, **kwargs: Any) -> Any:
         """Return the value for one input row; None for NULL."""
 
-    def close(self) -> None:
-        """Release everything that :meth:`open` acquired."""
 
-
-class AsyncTableFunction(UserDefinedFunction):
+class AsyncTableFunction(_Asynchronous):
     """A function that returns any number of rows for each input row; many calls are in flight at once.
 
     All coroutines, also ``open`` and ``close``, run on one event loop of the engine, which lives as long as the worker.
@@ -99,42 +111,22 @@ class AsyncTableFunction(UserDefinedFunction):
 
     function_kind = "async-table"
 
-    deterministic: ClassVar[bool] = False  # an asynchronous function usually queries a service
-
-    retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
-
-    async def open(self, context: FunctionContext) -> None:
-        """Prepare for calls: connections, pools, models."""
-
     @abstractmethod
     def eval(self, *args: Any, **kwargs: Any) -> Any:
         """Return or yield the rows for one input row, as ``async def``; None for no rows."""
 
-    async def close(self) -> None:
-        """Release everything that :meth:`open` acquired."""
 
-
-class AsyncScalarFunction(UserDefinedFunction):
+class AsyncScalarFunction(_Asynchronous):
     """A function that returns one value for each input row, asynchronously; see :class:`AsyncTableFunction`."""
 
     function_kind = "async-scalar"
-
-    deterministic: ClassVar[bool] = False  # an asynchronous function usually queries a service
-
-    retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
-
-    async def open(self, context: FunctionContext) -> None:
-        """Prepare for calls: connections, pools, models."""
 
     @abstractmethod
     async def eval(self, *args: Any, **kwargs: Any) -> Any:
         """Return the value for one input row; None for NULL."""
 
-    async def close(self) -> None:
-        """Release everything that :meth:`open` acquired."""
 
-
-class AggregateFunction(UserDefinedFunction):
+class AggregateFunction(_Synchronous):
     """A function that returns one value for all rows of a group, from an accumulator; like Flink's AggregateFunction.
 
         class WeightedAverage(AggregateFunction):
@@ -166,9 +158,6 @@ class AggregateFunction(UserDefinedFunction):
     accumulator: ClassVar[str]
     """The type of an accumulator."""
 
-    def open(self, context: FunctionContext) -> None:
-        """Prepare for calls."""
-
     @abstractmethod
     def create_accumulator(self) -> Any:
         """Return the accumulator of a group without rows."""
@@ -180,6 +169,3 @@ class AggregateFunction(UserDefinedFunction):
     @abstractmethod
     def get_value(self, accumulator: object) -> Any:
         """Return the result; None for NULL."""
-
-    def close(self) -> None:
-        """Release everything that :meth:`open` acquired."""

@@ -16,7 +16,7 @@ from hintplan.runtime.functions.call import CallPolicy
 from hintplan.runtime.functions.spec import CalledFunction, FunctionSpec
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.found_rows import JoinedRows
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.storage.pins import PinPlace
 
 

@@ -57,13 +57,13 @@ class ReturnedRows:
         """The schema of the tables that :meth:`arrow` returns."""
         return pa.schema([(name, field.type) for name, field in zip(self.columns, self.schema, strict=True)])
 
-    def arrow(self, found: Sequence[list[Any]], where: Callable[[int], str]) -> KeyedRows:
-        """Return the rows of ``found``, a list for each call; ``where`` names the call by its place in ``found``.
+    def arrow(self, results: Sequence[list[Any]], where: Callable[[int], str]) -> KeyedRows:
+        """Return the rows of ``results``, a list for each call; ``where`` names the call by its place in ``results``.
 
         RunError for a row with too few or too many values, and for a value that its declared type cannot hold.
         """
-        count = np.fromiter(map(len, found), np.int64, len(found))
-        flat = [row for rows in found for row in rows]
+        count = np.fromiter(map(len, results), np.int64, len(results))
+        flat = [row for rows in results for row in rows]
         columns: Sequence[list[Any]]
         if self.wrapped:
             columns = [flat]

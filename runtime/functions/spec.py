@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from hintplan.plans.declarations.tables import Column, FunctionKind
 from hintplan.runtime.functions.call import CallPolicy
 from hintplan.runtime.kernels.found_rows import JoinedRows
-from hintplan.runtime.requests.spec import shared_identity
 from hintplan.runtime.storage.pins import PinPlace
+from hintplan.runtime.worker.shared import shared_identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

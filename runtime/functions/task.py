@@ -87,11 +87,11 @@ class _Piece:
     before: Pinned | None = None
     pins: TaskPins | None = None
 
-    def joined(self, found: list[list[Any]], opened: OpenFunction[FunctionSpec]) -> pa.Table:
-        """Return all rows, joined with pinned results and with the results ``found`` of the calls."""
-        returned = opened.returned.arrow(found, lambda place: call_text(opened.spec.policy, self.arguments[place]))
+    def joined(self, results: list[list[Any]], opened: OpenFunction[FunctionSpec]) -> pa.Table:
+        """Return all rows, joined with pinned results and with the ``results`` of the calls."""
+        returned = opened.returned.arrow(results, lambda place: call_text(opened.spec.policy, self.arguments[place]))
         if self.before is not None and self.pins is not None:
-            returned = self.pins.completed(self.before, returned).found
+            returned = self.pins.completed(self.before, returned).answers
         return opened.spec.rows.join(self.table, np.arange(self.table.num_rows), returned)
 
 

@@ -23,6 +23,14 @@ def fetch_sync(
     function: LookupFunction, keys: Sequence[Key], policy: FetchPolicy, clock: Clock, counters: LookupCounters
 ) -> Answers:
     """Fetch the final answer for each of the distinct ``keys``; RunError with the cause if the source keeps failing."""
+
+    def call(request: KeyRequest) -> Answers:
+        started, keys = clock.elapsed(), request.keys
+        rows = function.lookup_many(keys) if function.bulk else [function.lookup(keys[0])]
+        valid = answers(policy, keys, rows, clock)
+        counters.latestLoadTime = clock.elapsed() - started
+        return valid
+
     fetched = Answers()
     missing = list(keys)
     for attempt in range(1 + policy.max_attempts):
@@ -32,15 +40,6 @@ def fetch_sync(
             clock.sleep(policy.delay)
             counters.retries += len(missing)
         for request in key_requests(policy, function, missing):
-
-            def call(request: KeyRequest = request) -> Answers:
-                started = clock.elapsed()
-                keys = request.keys
-                rows = function.lookup_many(keys) if function.bulk else [function.lookup(keys[0])]
-                valid = answers(policy, keys, rows, clock.elapsed())
-                counters.latestLoadTime = clock.elapsed() - started
-                return valid
-
             fetched.update(answered(request, call, retry_on=function.retry_on, clock=clock, counters=counters))
         missing = fetched.misses(missing)
     return fetched
@@ -86,6 +85,6 @@ class AsyncFetcher(AsyncRequests[KeyRequest, Answers]):
         function, loop, keys = self._function, asyncio.get_running_loop(), request.keys
         started = loop.time()
         rows = await function.lookup_many(keys) if function.bulk else [await function.lookup(keys[0])]
-        valid = answers(self._policy, keys, rows, self._clock.elapsed())
+        valid = answers(self._policy, keys, rows, self._clock)
         self._counters.latestLoadTime = round((loop.time() - started) * 1000)
         return valid

@@ -23,7 +23,7 @@ from hintplan.runtime.lookup.join import LookupRows
 from hintplan.runtime.lookup.request import FetchPolicy
 from hintplan.runtime.lookup.source import LookupSource
 from hintplan.runtime.lookup.spec import CacheSpec, LookupSpec
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.types import to_arrow
 
 _PARTIAL = "lookup.partial-cache."

@@ -19,6 +19,7 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import RunError
 from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
 from hintplan.runtime.requests.request import Request, RequestPolicy
+from hintplan.runtime.worker.clock import Clock
 
 _FIRST_BACKOFF = 100
 _LONGEST_BACKOFF = 10_000
@@ -58,7 +59,7 @@ def backoff(failures: int) -> int:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class KeyRequest(Request):
-    """A request for the rows of ``keys``, of which only those that lack a row remain."""
+    """A request for the rows of ``keys``, and later only for the keys that still lack a row."""
 
     unit: ClassVar[str] = "key"
     retries_hint: ClassVar[str] = "lookup.max-retries sets how often a failed lookup is repeated"
@@ -85,7 +86,7 @@ class LoadRequest(Request):
         return f"{self.policy.where}: loading the full cache"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answers:
     """The last answer for each key, and its time, in ms of the clock by which cache entries expire."""
 
@@ -98,7 +99,7 @@ class Answers:
         self.at.update(other.at)
 
     def misses(self, keys: Iterable[Key]) -> list[Key]:
-        """Return those of ``keys`` without a row."""
+        """Return the ``keys`` without a row."""
         return [key for key in keys if not self.rows[key]]
 
 
@@ -112,18 +113,16 @@ def key_requests(
         yield KeyRequest(policy=policy, keys=portion, size=len(portion))
 
 
-def answers(policy: FetchPolicy, keys: Sequence[Key], returned: Iterable[Iterable[Row]], now: int) -> Answers:
-    """Return what a source returned for ``keys``, at ``now``; RunError unless each key has a valid answer."""
+def answers(policy: FetchPolicy, keys: Sequence[Key], returned: Iterable[Iterable[Row]], clock: Clock) -> Answers:
+    """Return what a source returned for ``keys``, at this moment; RunError unless each key has a valid answer."""
     if not isinstance(returned, Iterable):
         kind = f"{type(returned).__name__} for {_key_text(keys)}"
         raise RunError(f"{policy.where}: the source returned {kind}, expected rows for each key", hint=_EMPTY)
     rows_by_key = list(returned)
     if len(rows_by_key) != len(keys):
         raise RunError(f"{policy.where}: the source returned {len(rows_by_key)} answers for {len(keys)} keys")
-    return Answers(
-        rows={key: _rows(policy, key, rows) for key, rows in zip(keys, rows_by_key, strict=True)},
-        at=dict.fromkeys(keys, now),
-    )
+    valid = {key: _rows(policy, key, rows) for key, rows in zip(keys, rows_by_key, strict=True)}
+    return Answers(valid, dict.fromkeys(keys, clock.elapsed()))
 
 
 def _rows(policy: FetchPolicy, key: Key, rows: object) -> list[Row]:

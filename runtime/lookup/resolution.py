@@ -66,7 +66,7 @@ class Resolution:
         self._parts: list[tuple[Sequence[Key], KeyedRows]] = []
         self._keys = keys
         self.theirs: dict[Key, Landing] = {}
-        self._found: Mapping[Key, Sequence[Row]] = {}
+        self._answers: Mapping[Key, Sequence[Row]] = {}
         counters.lookups += rows
         if cache is None:
             self.missing = list(keys)
@@ -93,7 +93,7 @@ class Resolution:
             return
         claim = self._flights.claim(self.missing)
         self.theirs = claim.theirs
-        self._found = {}
+        self._answers = {}
         try:
             # A load may have landed after the probe and before the claim.
             fetch, _ = self._probe(self._cache, claim.mine)
@@ -103,7 +103,7 @@ class Resolution:
             self.missing = list(self.theirs)
             yield fetch
         finally:
-            self._flights.land(claim, self._found)
+            self._flights.land(claim, self._answers)
 
     def land(self, answers: Answers) -> None:
         """Take the final answers for claimed keys, and cache them; callers that wait get them when the claim ends."""
@@ -118,7 +118,7 @@ class Resolution:
                 rows = KeyedRows(table=rows.table, start=rows.start[hits], count=rows.count[hits])
                 at = at[hits]
             self._cache.store(keys, rows, at)
-            self._found = answers.rows
+            self._answers = answers.rows
 
     def take(self, landed: Mapping[Key, Mapping[Key, Sequence[Row]]]) -> None:
         """Take the answers that others fetched, unless they have expired since; keys without one stay missing."""
@@ -132,12 +132,12 @@ class Resolution:
             self._add(misses)
         self.missing = [key for key in uncached if key not in misses]
 
-    def _add(self, found: Mapping[Key, Sequence[Row]]) -> KeyedRows:
+    def _add(self, answers: Mapping[Key, Sequence[Row]]) -> KeyedRows:
         where = self._policy.where
         if self._policy.declared:
-            found = fitted_rows(found, self._policy.declared, where=where)
-        rows = keyed_rows(list(found.values()), self._schema, where=where)
-        self._parts.append((list(found), rows))
+            answers = fitted_rows(answers, self._policy.declared, where=where)
+        rows = keyed_rows(list(answers.values()), self._schema, where=where)
+        self._parts.append((list(answers), rows))
         return rows
 
     @property

@@ -51,16 +51,16 @@ def _values(column: pa.Array) -> list[object]:
 
 
 def fitted_rows(
-    found: Mapping[Key, Iterable[Any]], declared: tuple[Column, ...], *, where: str
+    returned: Mapping[Key, Iterable[Any]], declared: tuple[Column, ...], *, where: str
 ) -> dict[Key, list[Row]]:
-    """Return the rows that a user-defined class ``found``, converted to the types of the ``declared`` columns.
+    """Return the rows that a user-defined class ``returned``, converted to the types of the ``declared`` columns.
 
     Raise RunError for a row of another shape, and for a value that its type cannot hold unchanged
     (:mod:`hintplan.runtime.worker.values`). The error has the key, the row and the declared type.
     """
     kinds = _kinds(declared)
     fitted: dict[Key, list[Row]] = {}
-    for key, rows in found.items():
+    for key, rows in returned.items():
         fitted[key] = []
         for row in rows:
             if not isinstance(row, tuple | list) or len(row) != len(kinds):
@@ -87,12 +87,12 @@ def _kinds(declared: tuple[Column, ...]) -> list[tuple[DataType, Callable[[Any],
     return [(kind, fit(kind).value) for kind in types]
 
 
-def keyed_rows(found: Sequence[Iterable[Row]], schema: pa.Schema, *, where: str) -> KeyedRows:
+def keyed_rows(returned: Sequence[Iterable[Row]], schema: pa.Schema, *, where: str) -> KeyedRows:
     """Convert the rows of each key to Arrow; ``where`` names the lookup in errors.
 
     RunError if a row has too few or too many values, or if a column's type cannot hold one of its values.
     """
-    lists = [rows if isinstance(rows, list | tuple) else list(rows) for rows in found]
+    lists = [rows if isinstance(rows, list | tuple) else list(rows) for rows in returned]
     flat = [row for rows in lists for row in rows]
     count = np.fromiter(map(len, lists), np.int64, len(lists))
     width = len(schema)

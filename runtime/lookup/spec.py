@@ -14,8 +14,8 @@ from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.lookup.join import LookupRows
 from hintplan.runtime.lookup.request import FetchPolicy
 from hintplan.runtime.lookup.source import LookupSource
-from hintplan.runtime.requests.spec import shared_identity
 from hintplan.runtime.storage.pins import PinPlace
+from hintplan.runtime.worker.shared import shared_identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,7 +121,7 @@ class _Known:
             return Answered(batch=self.whole, rows=rows, fresh=fresh)
         completed = self.pins.completed(self.before, rows, fresh & self.marked)
         pinned = not completed.own or len(self.left.keys) < len(self.whole.keys)
-        return Answered(batch=self.whole, rows=completed.found, fresh=completed.marks, pinned=pinned)
+        return Answered(batch=self.whole, rows=completed.answers, fresh=completed.marks, pinned=pinned)
 
 
 def _known(batch: KeyBatch, lookup: OpenLookup, pins: TaskPins | None, counters: LookupCounters) -> _Known:

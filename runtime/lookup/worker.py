@@ -28,7 +28,7 @@ from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
 from hintplan.runtime.lookup.caches.partial_cache import DefaultLookupCache
 from hintplan.runtime.lookup.caches.schedule import Scheduler, ThreadScheduler
 from hintplan.runtime.lookup.caches.single_flight import SingleFlight
-from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, time_of_day
+from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, reload_time
 from hintplan.runtime.lookup.metrics import CacheGauges, LookupCounters
 from hintplan.runtime.lookup.resolution import BatchCache
 from hintplan.runtime.lookup.rows import keyed_rows, python_rows
@@ -155,7 +155,7 @@ class OpenLookup:
         if cache.trigger_class is not None:
             return self._custom(cache.trigger_class, CacheReloadTrigger)  # type: ignore[type-abstract]
         if cache.iso_time is not None:
-            return TimedReloadTrigger(time_of_day(cache.iso_time, ZoneInfo(cache.time_zone)), cache.interval_in_days)
+            return TimedReloadTrigger(reload_time(cache.iso_time, ZoneInfo(cache.time_zone)), cache.interval_in_days)
         return PeriodicReloadTrigger(cache.interval or 0, cache.schedule_mode)
 
     def _custom(self, name: str, expected: type[Custom]) -> Custom:

@@ -14,18 +14,15 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Generic
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.requests.metrics import RequestCounters
-from hintplan.runtime.requests.request import Request, RequestPolicy
+from hintplan.runtime.requests.request import Answer, AnyRequest, RequestPolicy
 from hintplan.runtime.worker.steps import Steps
 
 _TURN = 64
 """The requests that may be answered without a wait before other coroutines get a turn."""
-
-AnyRequest = TypeVar("AnyRequest", bound=Request)
-Answer = TypeVar("Answer")
 
 
 class _Batch(Generic[AnyRequest, Answer]):

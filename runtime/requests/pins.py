@@ -37,7 +37,7 @@ class Pinned:
     label: str
     at: str
     questions: tuple[Question, ...]
-    found: KeyedRows
+    answers: KeyedRows
     marks: Mask
     whole: bool
     own: bool = False
@@ -45,7 +45,7 @@ class Pinned:
     @property
     def left(self) -> Mask:
         """The questions without a pinned answer."""
-        unanswered: Mask = self.found.count == ABSENT
+        unanswered: Mask = self.answers.count == ABSENT
         return unanswered
 
 
@@ -91,7 +91,7 @@ class TaskPins:
             label=label,
             at=at,
             questions=tuple(questions),
-            found=_absent(len(questions), schema),
+            answers=_absent(len(questions), schema),
             marks=np.zeros(len(questions), np.bool_),
             whole=pin is not None,
         )
@@ -131,9 +131,9 @@ class TaskPins:
         )
         kept = self._pins.publish(known.token, pin)
         if kept is pin:
-            return replace(known, found=together, marks=all_marks, whole=True, own=True)
+            return replace(known, answers=together, marks=all_marks, whole=True, own=True)
         nothing = _absent(len(known.questions), together.table.schema)
-        return self._gathered([kept], replace(known, found=nothing, whole=True))
+        return self._gathered([kept], replace(known, answers=nothing, whole=True))
 
     def _gathered(self, pins: Sequence[Pin], known: Pinned, *, free: bool = False) -> Pinned:
         """Return ``known`` with the answers in ``pins``.
@@ -143,7 +143,7 @@ class TaskPins:
         if not pins:
             return known
         places = {question: place for place, question in enumerate(known.questions)}
-        table, start, count = known.found.table, known.found.start.copy(), known.found.count.copy()
+        table, start, count = known.answers.table, known.answers.start.copy(), known.answers.count.copy()
         marks = known.marks.copy()
         answers: dict[int, list[str]] = {}
         differing: list[int] = []
@@ -168,7 +168,7 @@ class TaskPins:
             offset += pin.rows.num_rows
         count[differing], marks[differing] = ABSENT, False
         gathered = KeyedRows(table=pa.concat_tables(tables), start=start, count=count)
-        return replace(known, found=gathered, marks=marks)
+        return replace(known, answers=gathered, marks=marks)
 
     def _ambiguous(self) -> RunError:
         place = self._pins.place
@@ -208,7 +208,7 @@ def _answer(pin: Pin, at: int, begin: int) -> list[str]:
 
 def _together(known: Pinned, answers: KeyedRows) -> KeyedRows:
     """Return the answers that are ``known`` and the ``answers`` that were left, in the order of the questions."""
-    start, count = known.found.start.copy(), known.found.count.copy()
-    start[known.left] = answers.start + known.found.table.num_rows
+    start, count = known.answers.start.copy(), known.answers.count.copy()
+    start[known.left] = answers.start + known.answers.table.num_rows
     count[known.left] = answers.count
-    return KeyedRows(table=pa.concat_tables([known.found.table, answers.table]), start=start, count=count)
+    return KeyedRows(table=pa.concat_tables([known.answers.table, answers.table]), start=start, count=count)

@@ -1,7 +1,7 @@
-"""A request: its retries after failures, its time limit, and the messages of the errors that end the query.
+"""A request with its retries after failures, its time limit, and the messages of errors that end the query.
 
 A request is one or more calls of the user's code. After a failure the call is repeated, at most ``retries`` times, with
-pauses in between. A plain RunError is final, and so is an exception that says that the code is wrong.
+pauses in between. A plain RunError is final, and so is an exception that shows a fault of the code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,22 @@ from hintplan.runtime.requests.metrics import RequestCounters
 from hintplan.runtime.worker.clock import Clock
 from hintplan.runtime.worker.exceptions import NEVER_HEAL, retried, said
 
+AnyRequest = TypeVar("AnyRequest", bound="Request")
 Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRun:
+    """The facts of a run that lookups and function calls depend on.
+
+    ``token`` identifies the run; ``once`` is True if the run ends with its input.
+    """
+
+    token: str
+    allowed_modules: tuple[str, ...] = ()
+    allowed_paths: tuple[str, ...] = ()
+    time_zone: str = "UTC"
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +66,7 @@ class Request(ABC):
     retries_hint: ClassVar[str]
     """The advice for a request that has used up its retries."""
     code_hint: ClassVar[str]
-    """The advice for an exception that says that the code is wrong, after the name of its class."""
+    """The advice for an exception that shows a fault of the code, after the name of its class."""
     once: ClassVar[str] = " once"
     always_retries: ClassVar[bool] = True
     """False if the settings may be without retries; then a failure is final, and the advice does not apply."""
@@ -101,8 +116,8 @@ class Request(ABC):
 
 
 def answered(
-    request: Request,
-    call: Callable[[], Answer],
+    request: AnyRequest,
+    call: Callable[[AnyRequest], Answer],
     *,
     retry_on: tuple[type[Exception], ...],
     clock: Clock,
@@ -113,7 +128,7 @@ def answered(
     failures = 0
     while True:
         try:
-            return call()
+            return call(request)
         except retry_on as error:
             if type(error) is RunError:
                 raise

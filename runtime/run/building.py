@@ -34,7 +34,7 @@ from hintplan.runtime.checkpoint.parts import batches_kept, last_batches, refuse
 from hintplan.runtime.checkpoint.record import read_record
 from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.engine.this_task import batch_key
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.run.marking import SinkMarks, sink_marks
 from hintplan.runtime.run.multi_sink import RowCounts
 from hintplan.runtime.run.places import pins_of, run_number, state_places

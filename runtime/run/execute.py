@@ -57,7 +57,7 @@ from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.given import SinkFunction, given_for
 from hintplan.runtime.engine.logged_files import ALLOWED, REACHED
 from hintplan.runtime.metrics.metrics import Metrics
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results import files
 from hintplan.runtime.run.building import Before, Building, before_run
 from hintplan.runtime.run.execution import Execution

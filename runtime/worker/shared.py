@@ -10,6 +10,7 @@ it was idle for a while and another run opens a new resource. Knows no lookups a
 from __future__ import annotations
 
 import atexit
+import hashlib
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
@@ -41,6 +42,11 @@ class _Shared:
 _lock = threading.Lock()
 _shared: dict[Hashable, _Shared] = {}
 _clock = SystemClock()
+
+
+def shared_identity(operator: str, *facts: object) -> tuple[str, str]:
+    """Return the key of an open object in a worker: the operator, and a digest of ``facts``, which include the run."""
+    return operator, hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from hintplan.runtime.engine.row_order import ROW_ORDER, in_row_order
 from hintplan.runtime.engine.rows import ArrowRows, Metrics
 from hintplan.runtime.expressions.asked import Asked
 from hintplan.runtime.operator import KIND, StatefulOperator
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.storage.place import Place, Scale

@@ -26,7 +26,7 @@ from hintplan.runtime.expressions.condition import compile_filter, compile_value
 from hintplan.runtime.kernels.comparison import normalise_floats
 from hintplan.runtime.kernels.xxhash import hash_rows
 from hintplan.runtime.operator import KIND, StatefulOperator, hash_column
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash

@@ -77,7 +77,8 @@ class FullCache:
     def open(self) -> None:
         """Load for the first time; raise RunError with the cause if the load keeps failing."""
         request = LoadRequest(policy=self._policy)
-        answered(request, self._reload, retry_on=self._retry_on, clock=self._clock, counters=LookupCounters())
+        uncounted = LookupCounters()  # the cache counts its loads itself
+        answered(request, lambda _: self._reload(), retry_on=self._retry_on, clock=self._clock, counters=uncounted)
 
     def reload(self) -> None:
         """Load again; an exception means that the load failed and the old contents stay in the cache."""

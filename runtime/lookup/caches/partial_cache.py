@@ -230,10 +230,10 @@ class DefaultLookupCache(LookupCache):
         self._total = self._live = rows.num_rows
 
 
-def _rows(found: KeyedRows) -> Sequence[Row] | None:
-    if found.count[0] == ABSENT:
+def _rows(rows: KeyedRows) -> Sequence[Row] | None:
+    if rows.count[0] == ABSENT:
         return None
-    return python_rows(found.table.slice(int(found.start[0]), int(found.count[0])))
+    return python_rows(rows.table.slice(int(rows.start[0]), int(rows.count[0])))
 
 
 def _size_of(key: Key) -> int:

@@ -53,9 +53,9 @@ class SingleFlight:
                     theirs[key] = flight
         return Claim(mine=mine, landing=landing, theirs=theirs)
 
-    def land(self, claim: Claim, found: Mapping[Key, Sequence[Row]]) -> None:
+    def land(self, claim: Claim, answers: Mapping[Key, Sequence[Row]]) -> None:
         """Hand the result of ``claim`` to the callers that wait. Cache it before, or they would load the keys again."""
         with self._lock:
             for key in claim.mine:
                 del self._flights[key]
-        claim.landing.set_result(found)
+        claim.landing.set_result(answers)

@@ -3,7 +3,7 @@
 Both get the time from their context, and know no clock, no thread and no cache.
 
 >>> zone = ZoneInfo("UTC")
->>> time_of_day("10:15", zone) == time_of_day("12:15+02:00", zone)
+>>> reload_time("10:15", zone) == reload_time("12:15+02:00", zone)
 True
 >>> next_time(0, time(10, 15, tzinfo=zone)) == (10 * 60 + 15) * 60_000
 True
@@ -81,7 +81,7 @@ class TimedReloadTrigger(CacheReloadTrigger):
         self._cancel = self._context.call_at(due, fire)
 
 
-def time_of_day(text: str, zone: ZoneInfo) -> time:
+def reload_time(text: str, zone: ZoneInfo) -> time:
     """Parse a time of day in ISO 8601 (``10:15``, ``10:15Z``, ``10:15+07:00``); without a zone, it is in ``zone``."""
     parsed = time.fromisoformat(text)
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)

@@ -19,7 +19,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.lookup.api import CacheReloadTrigger, Key, Row
 from hintplan.runtime.lookup.caches.full_cache import FullCache, Reloads
 from hintplan.runtime.lookup.caches.schedule import ThreadScheduler
-from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, time_of_day
+from hintplan.runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, reload_time
 from hintplan.runtime.lookup.metrics import LookupCounters
 from hintplan.runtime.lookup.request import Answers, FetchPolicy, answers
 from hintplan.runtime.lookup.rows import python_rows
@@ -272,7 +272,7 @@ def test_a_timed_trigger_loads_at_that_time_of_day_every_so_many_days(
     written: str, zone: str, days: int, start: str, expected: list[str]
 ) -> None:
     begin = at(start)
-    trigger = TimedReloadTrigger(time_of_day(written, ZoneInfo(zone)), days)
+    trigger = TimedReloadTrigger(reload_time(written, ZoneInfo(zone)), days)
     made = loads_of(lambda: trigger, start=begin, takes=0, span=at("2026-04-30T00:00") - begin)
     assert [begin + load for load in made[: len(expected)]] == [at(text) for text in expected]
 
@@ -324,6 +324,8 @@ def test_a_scan_that_yields_something_else_is_refused_with_the_lookups_name(yiel
 )
 def test_an_answer_that_is_none_is_refused_with_operator_table_and_key(returned: object, message: str) -> None:
     with pytest.raises(RunError) as caught:
-        answers(POLICY, [("EUR",)], returned, 0)  # type: ignore[arg-type]
+        answers(POLICY, [("EUR",)], returned, VirtualClock())  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"operator lookup_t (lookup in table t): {message}")
-    assert answers(POLICY, [("EUR",)], [iter([(1, "a")])], 7) == Answers({("EUR",): [(1, "a")]}, {("EUR",): 7})
+    assert answers(POLICY, [("EUR",)], [iter([(1, "a")])], VirtualClock(7)) == Answers(
+        {("EUR",): [(1, "a")]}, {("EUR",): 7}
+    )

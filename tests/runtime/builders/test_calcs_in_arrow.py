@@ -12,7 +12,7 @@ import hintplan
 from hintplan.plans.operators import Calc
 from hintplan.runtime.builders.edges import edges_of
 from hintplan.runtime.builders.stream import build_stream
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.storage.place import Place
 
 if TYPE_CHECKING:

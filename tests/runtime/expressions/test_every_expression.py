@@ -19,7 +19,7 @@ from hintplan.plans.operators import Calc, SelectItem
 from hintplan.runtime.builders.calc import calc_in_spark
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.expressions.allowed import _SYMBOLS
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from tests.sample import sampled
 
 pytestmark = pytest.mark.spark

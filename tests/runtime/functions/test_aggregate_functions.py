@@ -25,7 +25,7 @@ from hintplan.runtime.engine.process import joined
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.partial import ROWS, WEIGHT
 from hintplan.runtime.operators.aggregate import AggregateOperator
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
 from tests.runtime.functions import aggregates

@@ -18,7 +18,7 @@ from hintplan.plans.operators import Aggregate, AggregateCall, Argument, Correla
 from hintplan.plans.settings.state import StateEntry, ttl_settings
 from hintplan.runtime.builders.correlate import call_function
 from hintplan.runtime.builders.edges import Edges
-from hintplan.runtime.requests.spec import RequestRun
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
 from tests.groups import call_settings

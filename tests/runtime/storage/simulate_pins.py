@@ -172,7 +172,7 @@ class AskingSchedule(Schedule):
             values = pa.table([[next(self.calls) for _ in range(new)]], schema=_FOUND)
             fresh = KeyedRows(table=values, start=np.arange(new), count=np.ones(new, np.int64))
             known = pins.completed(known, fresh)
-        return [int(known.found.table["value"][int(start)].as_py()) for start in known.found.start]
+        return [int(known.answers.table["value"][int(start)].as_py()) for start in known.answers.start]
 
     def _wind_up(self) -> None:
         super()._wind_up()
