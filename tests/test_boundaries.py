@@ -17,6 +17,7 @@ from hintplan.plans.operators import KINDS, Stateful, op_name
 from hintplan.runtime.build.bound import build_operator
 from hintplan.runtime.spark.shipping import archive
 from tests.operator_kinds import compiled
+from tests.runtime.expressions.checking import condition_of
 from tests.runtime.pipeline import Pipeline
 
 ROOT = Path(__file__).parent.parent
@@ -179,6 +180,7 @@ def test_no_kernel_loads_the_connectors_of_plans_on_a_worker(tmp_path: Path) -> 
             tuple(pipeline.columns[name] for name in operator.inputs),
             tuple(pipeline.changelog[name] for name in operator.inputs),
             users={},
+            condition=condition_of(operator, [pipeline.columns[name] for name in operator.inputs]),
         )
         for operator in pipeline.plan.operators
         if isinstance(operator, Stateful)

@@ -2,7 +2,7 @@
 
 -0.0 equals 0.0 and every NaN equals every other. This also holds where rows are grouped, joined, deduplicated or
 retracted, so equal values must have equal bits there. Rows are normalised where they enter a stateful operator. In
-batch jobs, :mod:`hintplan.runtime.expressions.normal_floats` normalises the input of Spark's operators.
+batch jobs, :mod:`hintplan.runtime.expressions.comparable` normalises the input of Spark's operators.
 
 >>> normal_floats(pa.table({"d": [-0.0, 1.5, None]}))["d"].to_pylist()
 [0.0, 1.5, None]

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
 from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions.allowed import MAX_LENGTH, check_expression
-from hintplan.runtime.expressions.json_functions import register_called
+from hintplan.runtime.expressions.spark_columns import register_called
 
 COLUMNS = {(name,): name for name in ("a", "b", "s", "ts", "arr", "m", "o", "two words", "back`tick", "select")}
 PATH = "operators.calc_t.filter"
@@ -229,7 +229,7 @@ def test_rewriting_does_not_change_what_spark_computes(spark: SparkSession) -> N
     texts = [*SAME_MEANING, *CALLS]
     frame = spark.sql("SELECT 7 AS a, true AS b, 'banana_1' AS s, TIMESTAMP_NTZ '2024-02-28 23:30:00' AS ts")
     for text in CALLS:
-        register_called(frame, text)
+        register_called(frame, check_expression(text, COLUMNS, operator="calc_t", path=PATH))
     columns = [F.expr(text).alias(f"given{i}") for i, text in enumerate(texts)]
     columns += [F.expr(checked(text)).alias(f"checked{i}") for i, text in enumerate(texts)]
     both = frame.select(*columns)
