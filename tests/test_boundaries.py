@@ -34,6 +34,7 @@ FORBIDDEN = {
 # join condition inside the operator.
 SQLGLOT_IN_RUNTIME = {
     ROOT / "runtime" / "expressions" / "allowed.py",
+    ROOT / "runtime" / "expressions" / "checked.py",
     ROOT / "runtime" / "expressions" / "bounded.py",
     ROOT / "runtime" / "expressions" / "condition.py",
     ROOT / "runtime" / "expressions" / "constants.py",
