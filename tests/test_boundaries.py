@@ -17,6 +17,7 @@ from hintplan.plans.operators import KINDS, Stateful
 from hintplan.runtime.builders.bound import build_operator
 from hintplan.runtime.spark.shipping import code_archive
 from tests.operator_kinds import compiled
+from tests.runtime.expressions.checking import condition_of
 from tests.runtime.pipeline import Pipeline
 
 ROOT = Path(__file__).parent.parent
@@ -33,6 +34,7 @@ FORBIDDEN = {
 # join condition inside the operator.
 SQLGLOT_IN_RUNTIME = {
     ROOT / "runtime" / "expressions" / "allowed.py",
+    ROOT / "runtime" / "expressions" / "checked.py",
     ROOT / "runtime" / "expressions" / "bounded.py",
     ROOT / "runtime" / "expressions" / "condition.py",
     ROOT / "runtime" / "expressions" / "constants.py",
@@ -180,6 +182,7 @@ def test_no_kernel_loads_the_connectors_of_plans_on_a_worker(tmp_path: Path) -> 
             tuple(pipeline.columns[name] for name in operator.inputs),
             tuple(pipeline.changelog[name] for name in operator.inputs),
             users={},
+            condition=condition_of(operator, [pipeline.columns[name] for name in operator.inputs]),
         )
         for operator in pipeline.plan.operators
         if isinstance(operator, Stateful)

@@ -3,11 +3,11 @@
 A document is a ``concat`` of its literal texts and of an expression for each value. A hand-written ``concat`` usually
 writes values in another way, and then is no document.
 
->>> from hintplan.plans.expressions.nodes import read
->>> found = document(read("concat('{\\"a\\":', btrim(to_json(array(s)), '[]'), ',\\"b\\":1}'))"))
+>>> from hintplan.plans.expressions.nodes import read_expression
+>>> found = document_call(read_expression("concat('{\\"a\\":', btrim(to_json(array(s)), '[]'), ',\\"b\\":1}'))"))
 >>> found is None
 True
->>> found = document(read("concat('{\\"a\\":', btrim(to_json(array(s)), '[]'), ',\\"b\\":1}')"))
+>>> found = document_call(read_expression("concat('{\\"a\\":', btrim(to_json(array(s)), '[]'), ',\\"b\\":1}')"))
 >>> found.function, [(member.name, member.value.text) for member in found.members]
 ('JSON_OBJECT', [('a', 's'), ('b', '1')])
 """
@@ -43,7 +43,7 @@ class Document:
     clause: str = ""
 
 
-def document(node: Node | None) -> Document | None:
+def document_call(node: Node | None) -> Document | None:
     """Return the document that ``node`` makes, or None."""
     if node is None or node.kind != "call":
         return None
@@ -133,7 +133,7 @@ def _value(node: Node) -> Node | Document | None:
         node = node.parts[0]
     if node.kind == "cast" and node.text == "CAST STRING":
         return node.parts[0]
-    return _quoted_text(node) or _written_alone(node) or document(node)
+    return _quoted_text(node) or _written_alone(node) or document_call(node)
 
 
 def _written_alone(node: Node) -> Node | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS, ALLOWED_WORDS
-from hintplan.plans.expressions.nodes import Node, read, tokens
+from hintplan.plans.expressions.nodes import Node, read_expression, tokens
 
 
 def refused_function(text: str) -> str | None:
@@ -28,7 +28,7 @@ def refused_function(text: str) -> str | None:
 
 def columns_named(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the columns that ``text`` reads, each with the path of its field. The result is empty if parsing fails."""
-    tree = read(text)
+    tree = read_expression(text)
     paths: dict[tuple[str, ...], None] = {}
     waiting = [] if tree is None else [tree]
     while waiting:

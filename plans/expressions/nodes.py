@@ -1,11 +1,11 @@
 """Parses an expression of a plan, which is Spark SQL, into a tree. It supports the compiler's output and similar text.
 
-This module has no list of functions and no types. For text that it cannot parse, :func:`read` returns None.
+This module has no list of functions and no types. For text that it cannot parse, :func:`read_expression` returns None.
 
->>> tree = read("coalesce(a, 'x') > 1")
+>>> tree = read_expression("coalesce(a, 'x') > 1")
 >>> tree.kind, tree.text, [part.kind for part in tree.parts]
 ('compare', '>', ['call', 'number'])
->>> read("a IN (SELECT 1)") is None
+>>> read_expression("a IN (SELECT 1)") is None
 True
 """
 
@@ -68,7 +68,7 @@ def tokens(text: str) -> Iterator[Token]:
             yield Token(match.lastgroup, match[0], match.start())
 
 
-def read(text: str) -> Node | None:
+def read_expression(text: str) -> Node | None:
     """Return the tree of ``text``, or None if it cannot be parsed."""
     try:
         reader = _Reader([*tokens(text)])

@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hintplan.plans.expressions.documents import Document, document
-from hintplan.plans.expressions.nodes import Node, read
+from hintplan.plans.expressions.documents import Document, document_call
+from hintplan.plans.expressions.nodes import Node, read_expression
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*|\d+|'[^'\\]*'")
 _PLACE = re.compile(r"_\d+")
@@ -40,7 +40,7 @@ def shown_expression(text: str, sides: Mapping[str, str] = _NOWHERE) -> str:
     """Return the expression ``text`` of a plan as Flink SQL. ``sides`` has the names to display for ``l`` and ``r``."""
     if _PLAIN.fullmatch(text):
         return text
-    tree = read(text)
+    tree = read_expression(text)
     if tree is None:
         return text
     try:
@@ -51,7 +51,7 @@ def shown_expression(text: str, sides: Mapping[str, str] = _NOWHERE) -> str:
 
 def operand_of_and(text: str, sides: Mapping[str, str] = _NOWHERE) -> str:
     """Return ``text`` like :func:`shown_expression`, in parentheses if AND has a higher precedence."""
-    tree = read(text)
+    tree = read_expression(text)
     shown = shown_expression(text, sides)
     return f"({shown})" if tree is not None and tree.kind == "OR" else shown
 
@@ -86,7 +86,7 @@ def _forms(root: str) -> tuple[_Form, ...]:
 
 def form_of(spark: str) -> Node | None:
     """Return the tree by which to find a form: without its NULL guard, if that keeps all placeholders."""
-    tree = read(spark)
+    tree = read_expression(spark)
     if tree is None:
         return None
     inside = _without_guard(tree)[1]
@@ -172,7 +172,7 @@ class _Writer:
         return ", ".join(map(self.text, nodes))
 
     def written(self, node: Node) -> Written:
-        call = document(node)
+        call = document_call(node)
         if call is not None:
             return self.document(call), _PRIMARY
         guarded, inside = _without_guard(node)
@@ -190,7 +190,7 @@ class _Writer:
         members = []
         for member in made.members:
             value = self.document(member.value) if isinstance(member.value, Document) else self.text(member.value)
-            members.append(value if member.name is None else f"{quoted(member.name)} VALUE {value}")
+            members.append(value if member.name is None else f"{flink_literal(member.name)} VALUE {value}")
         return f"{made.function}({' '.join(filter(None, (', '.join(members), made.clause)))})"
 
     def filled(self, flink: str, found: Mapping[str, Node]) -> str:
@@ -211,7 +211,7 @@ def _strength(flink: str) -> int:
     return _CHAINS.get(sign[1], _COMPARE) if sign is not None else _COMPARE
 
 
-def quoted(text: str) -> str:
+def flink_literal(text: str) -> str:
     """Return ``text`` as a literal of Flink SQL."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -274,18 +274,18 @@ def _negative(writer: _Writer, node: Node) -> Written:
     return (f"-({inner})" if inner.startswith("-") else f"-{inner}"), _UNARY
 
 
-def _name(writer: _Writer, node: Node) -> Written:
+def _name(_writer: _Writer, node: Node) -> Written:
     return node.text, _PRIMARY
 
 
-def _string(writer: _Writer, node: Node) -> Written:
-    return quoted(node.text), _PRIMARY
+def _string(_writer: _Writer, node: Node) -> Written:
+    return flink_literal(node.text), _PRIMARY
 
 
-def _typed(writer: _Writer, node: Node) -> Written:
+def _typed(_writer: _Writer, node: Node) -> Written:
     # Flink has no TIMESTAMP_LTZ literals. A text represents one.
     kind = _TYPES.get(node.text, node.text)
-    return f"{'' if kind == 'TIMESTAMP_LTZ' else kind + ' '}{quoted(node.parts[0].text)}", _PRIMARY
+    return f"{'' if kind == 'TIMESTAMP_LTZ' else kind + ' '}{flink_literal(node.parts[0].text)}", _PRIMARY
 
 
 def _call(writer: _Writer, node: Node) -> Written:
@@ -295,7 +295,7 @@ def _call(writer: _Writer, node: Node) -> Written:
     if name == "get" and len(node.parts) == 2 and node.parts[1].kind == "number" and node.parts[1].text.isdecimal():
         return f"{_whole(writer, node.parts[0])}[{int(node.parts[1].text) + 1}]", _PRIMARY
     if name == "unhex" and node.parts[0].kind == "string":
-        return f"X{quoted(node.parts[0].text)}", _PRIMARY
+        return f"X{flink_literal(node.parts[0].text)}", _PRIMARY
     if name == "named_struct":
         return f"ROW({writer.all(node.parts[1::2])})", _PRIMARY
     return f"{node.text}({writer.all(node.parts)})", _PRIMARY

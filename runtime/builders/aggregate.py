@@ -32,8 +32,7 @@ from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.operators import Aggregate, AggregateCall
 from hintplan.runtime.builders.builder import OperatorBuilder, loaded_aggregates, with_state
 from hintplan.runtime.builders.edges import Edges
-from hintplan.runtime.expressions.comparable import comparable, has_map
-from hintplan.runtime.expressions.normal_floats import normal_floats
+from hintplan.runtime.expressions.comparable import comparable_column, has_map, with_normal_floats
 from hintplan.runtime.functions.collected import aggregate_collected
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import named_function, quoted
@@ -68,7 +67,7 @@ def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, 
     Without keys, the result has one row even if ``frame`` is empty, as in Flink. Arguments of the user's functions are
     collected into lists, for :mod:`hintplan.runtime.functions.collected`.
     """
-    frame = normal_floats(frame)
+    frame = with_normal_floats(frame)
     calls = [
         native_call(call, parse_type(types[call.argument]) if call.argument else None) for call in operator.aggregates
     ]
@@ -76,7 +75,7 @@ def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, 
         keys = [F.col(quoted(key)) for key in operator.keys]
         return frame.groupBy(*keys).agg(*calls) if calls else frame.select(*keys).distinct()
     # Spark accepts maps as keys, but turns NULLs in them into zeros.
-    groups = [comparable(frame, key).alias(f"{_GROUP}{place}") for place, key in enumerate(operator.keys)]
+    groups = [comparable_column(frame, key).alias(f"{_GROUP}{place}") for place, key in enumerate(operator.keys)]
     firsts = [F.first(quoted(key)).alias(key) for key in operator.keys]
     return frame.groupBy(*groups).agg(*firsts, *calls).drop(*(f"{_GROUP}{place}" for place in range(len(groups))))
 

@@ -27,10 +27,10 @@ from hintplan.plans.operators import (
     SinkMaterialize,
     Stateful,
 )
-from hintplan.runtime.expressions.condition import compile_condition
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.plan import called_function
 from hintplan.runtime.kernels.numbering import Numbering
+from hintplan.runtime.kernels.pairs import JoinCondition
 from hintplan.runtime.operator import StatefulOperator
 from hintplan.runtime.operators.aggregate import AggregateOperator
 from hintplan.runtime.operators.changelog_normalize import ChangelogNormalizeOperator
@@ -53,6 +53,7 @@ class BoundInputs:
     - ``in_order``: whether an operator above depends on the order of the output
       (:mod:`hintplan.plans.analysis.row_order`)
     - ``users``: the user's aggregate functions that the operator calls
+    - ``condition``: the compiled condition of a join
     """
 
     schemas: tuple[pa.Schema, ...]
@@ -60,6 +61,7 @@ class BoundInputs:
     ttls: tuple[int, ...]
     in_order: bool
     users: Mapping[str, UserAggregate]
+    condition: JoinCondition | None
 
 
 Bind = Callable[[Any, BoundInputs], StatefulOperator]
@@ -73,16 +75,19 @@ def build_operator(
     *,
     in_order: bool = False,
     users: Mapping[str, UserAggregate] = MappingProxyType({}),
+    condition: JoinCondition | None = None,
 ) -> StatefulOperator:
     """Return the kernel of ``operator``, bound to its input columns.
 
     ``changelog`` is True for inputs with row kinds. ``in_order`` means that an operator above depends on the order of
     the output (:mod:`hintplan.plans.analysis.row_order`). ``users`` are the user's aggregate functions that it calls.
-    Raise RunError if state cannot keep a column type, or if a join cannot evaluate the join condition.
+    ``condition`` is the compiled condition of a join. Raise RunError if state cannot keep a column type.
     """
     schemas = tuple(state_schema(columns) for columns in inputs)
     ttls = tuple(parse_duration(entry.ttl) for entry in sorted(operator.state, key=lambda entry: entry.index))
-    bound = BoundInputs(schemas=schemas, changelog=changelog, ttls=ttls, in_order=in_order, users=users)
+    bound = BoundInputs(
+        schemas=schemas, changelog=changelog, ttls=ttls, in_order=in_order, users=users, condition=condition
+    )
     return KERNELS[type(operator)](operator, bound)
 
 
@@ -146,6 +151,8 @@ def _deduplicate(operator: Deduplicate, inputs: BoundInputs) -> DeduplicateOpera
 
 
 def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
+    if (operator.condition is None) != (inputs.condition is None):
+        raise ValueError(f"the condition of {operator.id} is not the compiled one")
     left, right = inputs.schemas
     return JoinOperator(
         kind=operator.join_type,
@@ -154,7 +161,7 @@ def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
         left_keys=tuple(key.left for key in operator.keys),
         right_keys=tuple(key.right for key in operator.keys),
         changelog=(inputs.changelog[0], inputs.changelog[1]),
-        condition=compile_condition(operator, left, right) if operator.condition is not None else None,
+        condition=inputs.condition,
         ttls=(inputs.ttls[0], inputs.ttls[1]),
         columns=tuple((column.name, column.side, column.column) for column in operator.output),
         emits_changelog=operator.changelog != INSERT_ONLY,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -21,6 +22,7 @@ from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.worker import load_function
+from hintplan.runtime.kernels.pairs import JoinCondition
 
 StreamBuilder = Callable[[Any, Sequence[EdgeRows], Edges], EdgeRows]
 """Returns the rows of an operator in a stream, given the operator, the rows of its inputs and the edges."""
@@ -66,20 +68,32 @@ def loaded_aggregates(operator: Stateful, edges: Edges) -> dict[str, UserAggrega
     return users
 
 
+def on_engine(
+    operator: Stateful,
+    inputs: Sequence[EdgeRows],
+    edges: Edges,
+    *,
+    counts: Sequence[str] = (),
+    condition: JoinCondition | None = None,
+) -> EdgeRows:
+    """Return the output of the operator's kernel on the engine.
+
+    ``counts`` names the kernel's metrics, and ``condition`` is the compiled condition of a join.
+    """
+    columns = tuple(edges.columns[name] for name in operator.inputs)
+    changelog = tuple(edges.changelog[name] for name in operator.inputs)
+    users = loaded_aggregates(operator, edges)
+    in_order = operator.id in edges.ordered
+    made = apply_operator(
+        build_operator(operator, columns, changelog, in_order=in_order, users=users, condition=condition),
+        [rows.in_arrow or rows.frame for rows in inputs],
+        edges.places[operator.id],
+        metrics=[(name, "sum") for name in counts],
+        row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],
+    )
+    return EdgeRows(lambda: made.in_spark(operator.id), made)
+
+
 def with_state(counts: Sequence[str] = ()) -> StreamBuilder:
     """Return a builder of streams that runs the operator's kernel on the engine; ``counts`` names its metrics."""
-
-    def stream(operator: Stateful, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
-        columns = tuple(edges.columns[name] for name in operator.inputs)
-        changelog = tuple(edges.changelog[name] for name in operator.inputs)
-        users = loaded_aggregates(operator, edges)
-        made = apply_operator(
-            build_operator(operator, columns, changelog, in_order=operator.id in edges.ordered, users=users),
-            [rows.in_arrow or rows.frame for rows in inputs],
-            edges.places[operator.id],
-            metrics=[(name, "sum") for name in counts],
-            row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],
-        )
-        return EdgeRows(lambda: made.in_spark(operator.id), made)
-
-    return stream
+    return partial(on_engine, counts=counts)

@@ -19,8 +19,7 @@ from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.engine.mapped import map_batches
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.analysis import analysed, refusing
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.spark_columns import analysed, refusing, spark_expression
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.functions.plan import function_spec
 from hintplan.runtime.functions.task import call_functions
@@ -51,7 +50,7 @@ def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> D
         constant = check_expression(argument.constant or "NULL", {}, operator=op.id, path=path)
         arguments.append(f"__argument{index}")
         with refusing(op.id, path):
-            value = spark_expression(frame, constant.sql)
+            value = spark_expression(frame, constant)
         computed[f"__argument{index}"] = (value.cast(to_spark(kind)), to_arrow(kind))
     origins = [(column.side, column.column) for column in op.output]
     fields = [pa.field(column.name, to_arrow(column.type)) for column in op.output]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,15 +19,15 @@ from pyspark.sql import functions as F
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import Join, JoinColumn
 from hintplan.runtime.builders.bound import state_schema
-from hintplan.runtime.builders.builder import OperatorBuilder, with_state
+from hintplan.runtime.builders.builder import OperatorBuilder, on_engine
 from hintplan.runtime.builders.edges import Condition, Edges
 from hintplan.runtime.engine.rows import EdgeRows
-from hintplan.runtime.expressions.allowed import CheckedExpression, check_expression
-from hintplan.runtime.expressions.analysis import analysed, refusing
-from hintplan.runtime.expressions.arithmetic import spark_expression
-from hintplan.runtime.expressions.comparable import comparable
-from hintplan.runtime.expressions.exact import conjuncts, exact_below, split_condition
-from hintplan.runtime.expressions.normal_floats import normal_floats
+from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.checked import CheckedExpression, is_conjunction
+from hintplan.runtime.expressions.comparable import comparable_column, with_normal_floats
+from hintplan.runtime.expressions.condition import compile_join_condition
+from hintplan.runtime.expressions.exact import Split, exact_below, split_condition
+from hintplan.runtime.expressions.spark_columns import analysed, refusing, spark_expression
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.operators.join import COUNTS
 from hintplan.runtime.spark.names import quoted
@@ -43,14 +43,15 @@ def with_condition_above(join: Join, above: Condition | None, columns: Mapping[s
     if above is None or join.join_type != "inner":
         return join
     output_columns: dict[tuple[str, ...], str] = {(column.name,): column.name for column in join.output}
-    check_expression(above.text, output_columns, operator=above.operator, path=f"operators.{above.operator}.filter")
+    path = f"operators.{above.operator}.filter"
+    filter = check_expression(above.text, output_columns, operator=above.operator, path=path)
     left, right = (state_schema(columns[source]) for source in join.inputs)
-    checkable = exact_below(above.text, join.output, left, right)
+    checkable = exact_below(filter, join.output, left, right)
     if checkable is None:
         return join
     if join.condition is None:
         return replace(join, condition=checkable)
-    held = join.condition if len(conjuncts(join.condition)) > 1 else f"({join.condition})"
+    held = join.condition if is_conjunction(join.condition) else f"({join.condition})"
     return replace(join, condition=f"{held} AND {checkable}")
 
 
@@ -64,22 +65,22 @@ def _stream(operator: Join, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRow
         for name in edges.names(source)
     }
     path = f"operators.{operator.id}.condition"
-    check_expression(operator.condition, carried, operator=operator.id, path=path)
-    if operator.join_type != "inner":
-        # The output of these joins depends on whether a row has a partner, so the kernel checks the whole condition.
-        return _in_engine(operator, inputs, edges)
+    checked = check_expression(operator.condition, carried, operator=operator.id, path=path)
     left, right = (state_schema(edges.columns[source]) for source in operator.inputs)
-    within, above = split_condition(operator.condition, left, right)
-    operator = replace(operator, condition=within)
+    # The output of other joins depends on whether a row has a partner, so the kernel checks the whole condition.
+    is_inner = operator.join_type == "inner"
+    within, above = split_condition(checked, left, right) if is_inner else Split(checked, None)
+    condition = None if within is None else compile_join_condition(within, left, right)
+    operator = replace(operator, condition=None if within is None else within.text)
     if above is None:
-        return _in_engine(operator, inputs, edges)
-    checked = check_expression(above, carried, operator=operator.id, path=path)
-    extra = _extra_columns(operator, checked, carried, edges)
-    joined = _in_engine(replace(operator, output=(*operator.output, *extra)), inputs, edges).frame
+        return _in_engine(operator, inputs, edges, condition=condition)
+    extra = _extra_columns(operator, above, carried, edges)
+    wide = replace(operator, output=(*operator.output, *extra))
+    joined = _in_engine(wide, inputs, edges, condition=condition).frame
     kind = [KIND] if edges.changelog[operator.id] else []
     columns = (quoted(column.name) for column in operator.output)
     with refusing(operator.id, path):
-        chosen = analysed(joined.where(spark_expression(joined, checked.sql)).select(*columns, *kind))
+        chosen = analysed(joined.where(spark_expression(joined, above)).select(*columns, *kind))
     return EdgeRows(lambda: chosen)
 
 
@@ -104,11 +105,12 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     # Columns get unique names first: both sides may have a column `id`, or even be the same DataFrame.
     sides = {side: (frame, edges.names(name)) for side, frame, name in zip("lr", inputs, operator.inputs, strict=True)}
     named = {
-        side: normal_floats(frame).select(*(F.col(quoted(name)).alias(f"__{side}_{name}") for name in names))
+        side: with_normal_floats(frame).select(*(F.col(quoted(name)).alias(f"__{side}_{name}") for name in names))
         for side, (frame, names) in sides.items()
     }
     conditions = [
-        comparable(named["l"], f"__l_{key.left}") == comparable(named["r"], f"__r_{key.right}") for key in operator.keys
+        comparable_column(named["l"], f"__l_{key.left}") == comparable_column(named["r"], f"__r_{key.right}")
+        for key in operator.keys
     ]
     if operator.condition is not None:
         carried: dict[tuple[str, ...], str] = {
@@ -118,7 +120,7 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
         checked = check_expression(operator.condition, carried, operator=operator.id, path=path)
         pairs = named["l"].crossJoin(named["r"])
         with refusing(operator.id, path):
-            conditions.append(spark_expression(pairs, checked.sql))
+            conditions.append(spark_expression(pairs, checked))
             analysed(pairs.where(conditions[-1]))
     on = reduce(lambda a, b: a & b, conditions) if conditions else F.lit(True)
     joined = named["l"].join(named["r"], on, _SPARK_TYPES.get(operator.join_type, operator.join_type))
@@ -127,6 +129,6 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     )
 
 
-_in_engine = with_state(counts=COUNTS)
+_in_engine = partial(on_engine, counts=COUNTS)
 
 BUILDER = OperatorBuilder(stream=_stream, batch=_batch)

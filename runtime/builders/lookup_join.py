@@ -27,9 +27,9 @@ from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.mapped import map_batches
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.analysis import analysed, refusing
-from hintplan.runtime.expressions.arithmetic import spark_expression, spark_text
-from hintplan.runtime.expressions.condition import compile_condition, compile_filter
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.condition import compile_filter, compile_join_condition
+from hintplan.runtime.expressions.spark_columns import analysed, refusing, spark_expression, sql_over
 from hintplan.runtime.kernels.pairs import JoinCondition
 from hintplan.runtime.lookup.join import LookupRows
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
@@ -49,14 +49,19 @@ ONE = "__one"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked:
-    """The expressions that Spark evaluates on joined rows, and the columns that they need under unique names.
+    """The filter and the condition of a lookup join, and the columns that they need on joined rows, with unique names.
 
     A column of the table is a column of the joined row, or a field of ``ONE`` if the conditions are evaluated on a
     list.
     """
 
-    filters: tuple[str, ...]
+    filter: CheckedExpression | None
+    condition: CheckedExpression | None
     carried: tuple[JoinColumn, ...]
+
+    @property
+    def expressions(self) -> list[CheckedExpression]:
+        return [expression for expression in (self.filter, self.condition) if expression is not None]
 
 
 def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -69,9 +74,11 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     metadata = edges.metadata(op.id)
     types = {column.name: column.type for column in columns}
     native = op.join_type == "inner"
-    conditions = () if native else _compiled(op, columns, fetched_columns(op, table))
+    checked = _checked(op, types, fetched_columns(op, table), listed=False)
+    conditions = () if native else _compiled(checked, columns, fetched_columns(op, table))
     gathered = conditions is None
-    checked = _checked(op, types, fetched_columns(op, table), listed=gathered)
+    if gathered:
+        checked = _checked(op, types, fetched_columns(op, table), listed=True)
     output = (*op.output, *checked.carried) if native or gathered else op.output
     if gathered:
         output = tuple(column for column in output if column.side == "left")
@@ -121,9 +128,9 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
         return _padded(op, joined, checked, metadata)
     if not native:
         return joined
-    for text in checked.filters:
+    for expression in checked.expressions:
         with refusing(op.id, f"operators.{op.id}"):
-            joined = analysed(joined.where(spark_expression(joined, text)))
+            joined = analysed(joined.where(spark_expression(joined, expression)))
     return joined.select(*(quoted(column.name) for column in op.output), *metadata.names)
 
 
@@ -136,7 +143,7 @@ def _padded(op: LookupJoin, joined: DataFrame, checked: _Checked, metadata: pa.S
     rows = F.col(FOUND)
     with refusing(op.id, f"operators.{op.id}"):
         typed = joined.select("*", F.get(rows, F.lit(0)).alias(ONE))
-        texts = [spark_text(typed, text) for text in checked.filters]
+        texts = [sql_over(typed, expression) for expression in checked.expressions]
         holds = " AND ".join(f"({text})" for text in texts)
         passing = analysed(joined.withColumn(FOUND, F.expr(f"filter({quoted(FOUND)}, {quoted(ONE)} -> {holds})")))
     single = passing.select(
@@ -158,32 +165,34 @@ def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ..
     }
     left: dict[tuple[str, ...], str | tuple[str, ...]] = {("l", name): f"__l_{name}" for name in types}
     right = {("r", *name): text for name, text in bare.items()}
-    filters: list[str] = []
+    checked: dict[str, CheckedExpression] = {}
     carried: dict[str, JoinColumn] = {}
     texts = [("filter", op.filter, bare), ("condition", op.condition, left | right)]
     kinds = {("l", name): kind for name, kind in types.items()} | {("r", c.name): c.type for c in fetched}
     for location, text, scope in texts:
         if text is None:
             continue
-        checked = check_expression(text, scope, operator=op.id, path=f"operators.{op.id}.{location}")
-        filters.append(checked.sql)
-        for names in checked.columns:
+        path = f"operators.{op.id}.{location}"
+        checked[location] = check_expression(text, scope, operator=op.id, path=path)
+        for names in checked[location].columns:
             side, name = names if len(names) == 2 else ("r", names[0])
             if isinstance(under := scope[names], str):
                 carried[under] = JoinColumn(
                     name=under, type=kinds[side, name], side="left" if side == "l" else "right", column=name
                 )
-    return _Checked(filters=tuple(filters), carried=tuple(carried.values()))
+    return _Checked(**{"filter": None, "condition": None} | checked, carried=tuple(carried.values()))
 
 
-def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...]) -> tuple[JoinCondition, ...] | None:
+def _compiled(
+    checked: _Checked, left: tuple[Column, ...], right: tuple[Column, ...]
+) -> tuple[JoinCondition, ...] | None:
     """Return filter and condition compiled for Arrow; None if Arrow cannot evaluate one of them."""
     conditions = []
     try:
-        if op.filter is not None:
-            conditions.append(compile_filter(op.filter, _schema(right), path=f"operators.{op.id}.filter"))
-        if op.condition is not None:
-            conditions.append(compile_condition(op, _schema(left), _schema(right)))
+        if checked.filter is not None:
+            conditions.append(compile_filter(checked.filter, _schema(right)))
+        if checked.condition is not None:
+            conditions.append(compile_join_condition(checked.condition, _schema(left), _schema(right)))
     except RunError:
         return None
     return tuple(conditions)
@@ -207,7 +216,7 @@ def _inputs(
             path = f"operators.{op.id}.keys[{index}].constant"
             checked = check_expression(key.constant or "NULL", {}, operator=op.id, path=path)
             with refusing(op.id, path):
-                value = spark_expression(frame, checked.sql)
+                value = spark_expression(frame, checked)
         key_names.append(f"__key{index}")
         computed[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
     if op.pre_filter is not None:
@@ -215,7 +224,7 @@ def _inputs(
         path = f"operators.{op.id}.pre-filter"
         checked = check_expression(op.pre_filter, input_columns, operator=op.id, path=path)
         with refusing(op.id, path):
-            computed[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
+            computed[ASKS] = (spark_expression(frame, checked), pa.bool_())
     computed |= {field.name: (F.col(field.name), field.type) for field in metadata}
     return tuple(key_names), computed
 

@@ -18,8 +18,7 @@ from hintplan.runtime.builders.aggregate import native_call
 from hintplan.runtime.builders.builder import OperatorBuilder, with_state
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.sort import sorted_by
-from hintplan.runtime.expressions.comparable import comparable
-from hintplan.runtime.expressions.normal_floats import normal_floats
+from hintplan.runtime.expressions.comparable import comparable_column, with_normal_floats
 from hintplan.runtime.operators import deduplicate, first_rows
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.types import to_spark
@@ -32,7 +31,7 @@ _DISTANT = "decimal(20, 0)"
 def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     window = _window(inputs[0], operator.key, operator.order)
     number = operator.number or _NUMBER
-    frame = normal_floats(inputs[0]).withColumn(number, F.row_number().over(window).cast("bigint"))
+    frame = with_normal_floats(inputs[0]).withColumn(number, F.row_number().over(window).cast("bigint"))
     end = F.col(quoted(operator.rank_end)) if isinstance(operator.rank_end, str) else F.lit(operator.rank_end)
     frame = frame.where(F.col(quoted(number)).between(operator.rank_start, end))
     return frame.drop(_NUMBER) if operator.number is None else frame
@@ -42,14 +41,14 @@ def _deduplicated(operator: Deduplicate, inputs: Sequence[DataFrame], edges: Edg
     time = F.col(quoted(operator.time or ""))
     order = time.asc_nulls_first() if operator.keep == "first" else time.desc_nulls_last()
     window = _window(inputs[0], operator.key, ()).orderBy(order)
-    frame = normal_floats(inputs[0])
+    frame = with_normal_floats(inputs[0])
     return frame.withColumn(_NUMBER, F.row_number().over(window)).where(F.col(_NUMBER) == 1).drop(_NUMBER)
 
 
 def _window(
     frame: DataFrame, key: Sequence[str], order: Sequence[SortKey], *, order_type: str | None = None
 ) -> WindowSpec:
-    window = Window.partitionBy(*(comparable(frame, name) for name in key))
+    window = Window.partitionBy(*(comparable_column(frame, name) for name in key))
     return window.orderBy(*(sorted_by(sort_key, order_type) for sort_key in order)) if order else window
 
 
@@ -62,7 +61,7 @@ def _over(operator: OverAggregate, inputs: Sequence[DataFrame], edges: Edges) ->
         end = Window.unboundedFollowing if frame.end is None else frame.end
         window = window.rowsBetween(start, end) if frame.unit == "rows" else window.rangeBetween(start, end)
     types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
-    rows = normal_floats(inputs[0])
+    rows = with_normal_floats(inputs[0])
     return rows.select(
         *(rows[quoted(name)] for name in types), *(_call(call, window, types) for call in operator.calls)
     )

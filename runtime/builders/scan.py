@@ -71,9 +71,10 @@ def _asked(operator: Scan, table: Table) -> Asked | None:
     if operator.filter is None:
         return None
     path = f"operators.{operator.id}.filter"
-    check_expression(operator.filter, {(name,): name for name in operator.columns}, operator=operator.id, path=path)
+    names: dict[tuple[str, ...], str] = {(name,): name for name in operator.columns}
+    checked = check_expression(operator.filter, names, operator=operator.id, path=path)
     types = {column.name: column.type for column in table.columns if column.name in operator.columns}
-    return compile_asked(operator.filter, types, path=path)
+    return compile_asked(checked, types)
 
 
 BUILDER = OperatorBuilder(stream=_stream, batch=_batch)

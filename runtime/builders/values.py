@@ -15,8 +15,7 @@ from hintplan.plans.operators import Values
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
-from hintplan.runtime.expressions.arithmetic import spark_text
+from hintplan.runtime.expressions.spark_columns import SPARK_ERRORS, analysed, refusing, sql_over
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.once import one_row
 from hintplan.runtime.spark.source_order import mark_source
@@ -43,7 +42,7 @@ def _rows(operator: Values, frame: DataFrame, edges: Edges) -> DataFrame:
             path = f"operators.{operator.id}.rows[{index}][{place}]"
             checked = check_expression(text, {}, operator=operator.id, path=path)
             with refusing(operator.id, path):
-                values.append(f"CAST(({spark_text(frame, checked.sql)}) AS {kind})")
+                values.append(f"CAST(({sql_over(frame, checked)}) AS {kind})")
         cells += values
         rows.append(f"struct({', '.join(f'{v} AS {quoted(n)}' for v, n in zip(values, names, strict=True))})")
     try:

@@ -17,12 +17,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hintplan.plans.analysis.run_limits import MAX_NESTING, deep_recursion
@@ -32,6 +31,7 @@ from hintplan.plans.declarations.patterns import SLOW_HINT, slow_pattern
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.names import did_you_mean
 from hintplan.runtime.expressions.bounded import patterns, too_wide
+from hintplan.runtime.expressions.checked import CheckedExpression, SqlPiece, keyed_columns
 from hintplan.runtime.spark.names import quoted
 
 MAX_LENGTH = 256 << 10
@@ -62,16 +62,9 @@ _LITERALS = (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
 _HEX = re.compile("[0-9A-Fa-f]*")
 # sqlglot and Spark agree on these escapes.
 _STRING = re.compile(r"""'(?:[^'\\]|\\[\\'"nrt%_])*'|"(?:[^"\\]|\\[\\'"nrt%_])*\"""", re.DOTALL)
+_SPARK = Dialect.get_or_raise("spark")
 # The exceptions that sqlglot raises for calls with unexpected arguments.
 _PARSER_ERRORS = (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedExpression:
-    """The text for ``F.expr``, and the keys of the column mapping that it uses, in order of first use."""
-
-    sql: str
-    columns: tuple[tuple[str, ...], ...]
 
 
 def check_expression(
@@ -86,16 +79,18 @@ def check_expression(
     with deep_recursion():
         try:
             tokens = check.tokens(text)
-            tree = check.tree(text)
+            tree = check.tree(text, tokens)
             replaced, used = check.resolve(tree, columns)
-            sql = check.written(tokens, replaced)
+            pieces = check.written(tokens, replaced)
+            sql = " ".join(piece.sql for piece in pieces)
             # Spark parses the new text, so the new text must be harmless too.
-            check.resolve(check.tree(sql), {_path(column): column for column in columns.values()})
-            check.words(check.tokens(sql))
-            check.patterns(check.tokens(sql))
+            tokens = check.tokens(sql)
+            check.resolve(check.tree(sql, tokens), {_path(column): column for column in columns.values()})
+            check.words(tokens)
+            check.patterns(tokens)
         except RecursionError:
             raise check.refused("is nested too deeply") from None
-    return CheckedExpression(sql=sql, columns=used)
+    return CheckedExpression(text=text, tree=tree, pieces=pieces, columns=used, operator=operator, path=path)
 
 
 def refuse_size(text: str, *, operator: str, path: str) -> None:
@@ -103,8 +98,7 @@ def refuse_size(text: str, *, operator: str, path: str) -> None:
     check = _Check(text, operator, path)
     with deep_recursion():
         try:
-            check.tokens(text)
-            check.tree(text)
+            check.tree(text, check.tokens(text))
         except RecursionError:
             raise check.refused("is nested too deeply") from None
 
@@ -127,7 +121,7 @@ class _Check:
             # Spark replaces ${...} with settings and environment variables anywhere in the text, even inside a string.
             raise self.refused("contains '${', which Spark would replace", hint="write concat('$', '{...') instead")
         try:
-            tokens = sqlglot.tokenize(text, dialect="spark")
+            tokens = _SPARK.tokenize(text)
         except SqlglotError as error:
             raise self.refused("is not an expression in Spark SQL") from error
         depth = 0
@@ -137,10 +131,10 @@ class _Check:
                 raise self.refused(f"is nested more than {MAX_NESTING} levels deep")
         return tokens
 
-    def tree(self, text: str) -> exp.Expr:
+    def tree(self, text: str, tokens: list[Token]) -> exp.Expr:
         """Return the tree of ``text``, after a check of the number, the kinds and the chaining of its nodes."""
         try:
-            tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+            tree = _parsed(text, tokens)
         except _PARSER_ERRORS as error:
             raise self.refused("is not an expression in Spark SQL") from error
         pending: list[tuple[exp.Expr, int]] = [(tree, 1)]
@@ -186,13 +180,12 @@ class _Check:
         named = (node for node in tree.find_all(exp.Identifier) if "start" in node.meta)
         replaced = {node.meta["start"]: (node.meta["end"], quoted(node.name)) for node in named}
         used: dict[tuple[str, ...], None] = {}
-        for column in tree.find_all(exp.Column):
-            names = tuple(part.name for part in column.parts)
-            key = next((names[:n] for n in range(1, len(names) + 1) if names[:n] in columns), None)
+        for column, key in keyed_columns(tree, columns):
             if key is None:
                 available = [".".join(name) for name in columns]
-                hint = did_you_mean(".".join(names), available, what="columns of the input")
-                raise self.refused(f"uses {'.'.join(names)!r}, which is no column of the input", hint=hint)
+                missing = ".".join(part.name for part in column.parts)
+                hint = did_you_mean(missing, available, what="columns of the input")
+                raise self.refused(f"uses {missing!r}, which is no column of the input", hint=hint)
             used[key] = None
             first, last = column.parts[0], column.parts[len(key) - 1]
             if not {"start", "end"} <= first.meta.keys() & last.meta.keys():
@@ -200,27 +193,28 @@ class _Check:
             replaced[first.meta["start"]] = (last.meta["end"], ".".join(map(quoted, _path(columns[key]))))
         return replaced, tuple(used)
 
-    def written(self, tokens: list[Token], replaced: Mapping[int, tuple[int, str]]) -> str:
-        """Write the expression from ``tokens``: literals by value, names quoted, with blanks between them."""
-        out: list[str] = []
+    def written(self, tokens: list[Token], replaced: Mapping[int, tuple[int, str]]) -> tuple[SqlPiece, ...]:
+        """Write the expression from ``tokens``, piece by piece: literals by value, and names quoted."""
+        pieces: list[SqlPiece] = []
         end = before = -1
         for token, following in zip_longest(tokens, tokens[1:]):
             if token.start <= end:
                 continue  # part of the previous piece: a qualified name, or the suffix of a number
-            if token.start == end + 1 > 0 and token.token_type == TokenType.STRING and out[-1].endswith("'"):
+            if token.start == end + 1 > 0 and token.token_type == TokenType.STRING and pieces[-1].sql.endswith("'"):
                 raise self.refused("doubles a quote inside a string", hint="write \\' for a quote")
             if token.token_type == TokenType.DOT and following is not None and following.token_type == TokenType.NUMBER:
                 raise self.refused("has a number that begins with a point", hint=f"write 0.{following.text}")
             if token.start in replaced:
-                end, text = replaced[token.start]
+                end, sql = replaced[token.start]
             else:
-                end, text = token.end, self.token(token)
-            if text in ("<", ">") and out and out[-1] == text and token.start == before + 1:
-                out[-1] += text  # a shift, which sqlglot reads as two tokens
+                end, sql = token.end, self.token(token)
+            if sql in ("<", ">") and pieces and pieces[-1].sql == sql and token.start == before + 1:
+                # A shift, which sqlglot reads as two tokens.
+                pieces[-1] = SqlPiece(sql=sql + sql, start=pieces[-1].start, end=end)
             else:
-                out.append(text)
+                pieces.append(SqlPiece(sql=sql, start=token.start, end=end))
             before = end
-        return " ".join(out)
+        return tuple(pieces)
 
     def token(self, token: Token) -> str:
         raw = self.text[token.start : token.end + 1]
@@ -272,6 +266,14 @@ class _Check:
             if not allowed:
                 hint = did_you_mean(name.lower(), sorted(ALLOWED_FUNCTIONS), what="functions that a plan may call")
                 raise self.refused(f"uses {name.lower()!r}, which is not allowed in a plan", hint=hint)
+
+
+def _parsed(text: str, tokens: list[Token]) -> exp.Expr:
+    """Parse like ``sqlglot.parse_one``, from tokens."""
+    trees = _SPARK.parser().parse_into(exp.Condition, tokens, text)
+    if not trees or trees[0] is None:
+        raise ParseError("no expression")
+    return exp.Block(expressions=trees) if len(trees) > 1 else trees[0]
 
 
 def _path(column: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -8,12 +8,16 @@
   their sign as text.
 
 A plan contains just ``a + b``. This module gets the types of the parts from Spark, and rewrites only operations whose
-result may not fit. Its input is text that :mod:`hintplan.runtime.expressions.allowed` has checked and written. It knows
-nothing of plans.
+result may not fit. It reads the pieces of a checked expression by Spark's precedence of arithmetic. It does not use the
+syntax tree: in sqlglot, ``+`` binds more tightly than ``||``, and nodes do not keep their text. It knows neither plans
+nor Spark.
 
->>> wrapping("`a` + 1 > 0", lambda texts: ["int" for _ in texts])
+>>> from hintplan.runtime.expressions.allowed import check_expression
+>>> def wrapped(text, types):
+...     return wrapping(check_expression(text, {("a",): "a"}, operator="calc_t", path="filter"), types)
+>>> wrapped("a + 1 > 0", lambda texts: ["int" for _ in texts])
 'CAST(shiftright(shiftleft(CAST(`a` AS BIGINT) + 1, 32), 32) AS INT) > 0'
->>> wrapping("CAST ( `a` AS BIGINT ) + 1", lambda texts: ["bigint" if "CAST" in text else "int" for text in texts])
+>>> wrapped("CAST(a AS BIGINT) + 1", lambda texts: ["bigint" if "CAST" in text else "int" for text in texts])
 'CAST ( `a` AS BIGINT ) + 1'
 """
 
@@ -23,12 +27,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from hintplan.plans.errors import RunError
-from hintplan.runtime.expressions.bounded import bounded
-from hintplan.runtime.expressions.json_functions import register_called
+from hintplan.runtime.expressions.checked import CheckedExpression
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
@@ -41,10 +41,8 @@ _MOST = 1 << 20
 """The most characters of a result. An operation that may overflow is written twice, so nesting could double the text
 many times.
 """
-_TOKEN = re.compile(
-    r"""\s*(X?'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*|\w+|<=>|<=|>=|<>|!=|<<|>>|\|\||::|.)""",
-    re.DOTALL,
-)
+_SIGNS = frozenset(("+", "-", "*", "/", "DIV", "ABS"))
+_NAMES = re.compile(r"`(?:[^`]|``)*`|\.")
 _SEPARATING = frozenset(
     """
     AND AS BETWEEN BOTH DISTINCT ELSE END ESCAPE FOR FROM ILIKE IN IS LEADING LIKE NOT OR PLACING RLIKE THEN TO TRAILING
@@ -72,37 +70,25 @@ class _Operation:
 _Node = _Text | _Operation
 
 
-def spark_expression(frame: DataFrame, text: str) -> Column:
-    """Return the checked expression ``text`` over ``frame``, with Flink's arithmetic and bounded results."""
-    return F.expr(spark_text(frame, text))
-
-
-def spark_text(frame: DataFrame, text: str) -> str:
-    """Return the same as Spark SQL; register hintplan's functions that it calls in the session of ``frame``."""
-    register_called(frame, text)
-
-    def types(texts: Sequence[str]) -> list[str]:
-        typed = frame.select(*(F.expr(expression).alias(f"c{i}") for i, expression in enumerate(texts)))
-        return [f.dataType.simpleString() for f in typed.schema.fields]
-
-    return bounded(wrapping(text, types))
-
-
-def wrapping(text: str, types: Callable[[Sequence[str]], Sequence[str]]) -> str:
-    """Return ``text`` with Flink's arithmetic; ``types`` returns Spark's types of several expressions at once.
+def wrapping(expression: CheckedExpression, types: Callable[[Sequence[str]], Sequence[str]]) -> str:
+    """Return the text for Spark with Flink's arithmetic; ``types`` returns Spark's types of several texts at once.
 
     RunError for arithmetic that is too deeply nested to be written.
     """
-    tree = _Parser(_TOKEN.findall(text.strip())).level()
-    expressions = list(dict.fromkeys(_written(node) for node in _asked(tree)))
-    if not expressions:
-        return text
-    return _Writer(dict(zip(expressions, types(expressions), strict=True))).text(tree)
+    pieces = [piece.sql for piece in expression.pieces]
+    if _SIGNS.isdisjoint(map(str.upper, pieces)):
+        return expression.sql
+    tree = _Reader(pieces).level()
+    texts = list(dict.fromkeys(_written(node) for node in _asked(tree)))
+    if not texts:
+        return expression.sql
+    return _Writer(dict(zip(texts, types(texts), strict=True))).text(tree)
 
 
-class _Parser:
-    def __init__(self, tokens: list[str]) -> None:
-        self.tokens = tokens
+class _Reader:
+    def __init__(self, pieces: Sequence[str]) -> None:
+        names = (_NAMES.findall(piece) if piece.startswith("`") else [piece] for piece in pieces)
+        self.tokens = [token for tokens in names for token in tokens]
         self.at = 0
 
     @property
@@ -114,7 +100,7 @@ class _Parser:
         return self.tokens[self.at - 1]
 
     def level(self, *closing: str) -> _Text:
-        """Parse everything up to a closing sign, and leave that sign."""
+        """Read everything up to a closing sign, and leave that sign."""
         parts: list[str | _Node] = []
         while self.next and self.next.upper() not in closing:
             parts.append(self.take() if self.next.upper() in _SEPARATING else self.sum())

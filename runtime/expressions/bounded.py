@@ -41,10 +41,9 @@ def bounded(sql: str) -> str:
     The result may contain lambdas, which :mod:`hintplan.runtime.expressions.arithmetic` cannot parse; so that module
     runs first.
     """
-    tokens = sqlglot.tokenize(sql, dialect="spark")
-    if not any(token.text.lower() in _GROWING for token in tokens):
+    if _GROWING_NAME.search(sql) is None:
         return sql
-    return _written(sql, tokens)
+    return _written(sql, sqlglot.tokenize(sql, dialect="spark"))
 
 
 def too_wide(form: str | None) -> str | None:
@@ -159,3 +158,4 @@ _GROWING: dict[str, Callable[[str, list[str]], str]] = {
     "rpad": _pad,
     "array_repeat": _copies,
 }
+_GROWING_NAME = re.compile("|".join(_GROWING), re.IGNORECASE)

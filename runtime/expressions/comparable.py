@@ -1,18 +1,22 @@
-"""Columns in the form in which batch jobs compare them: each MAP becomes a sorted array of its entries.
+"""Columns in the form in which batch jobs compare them.
 
-Streams compare by :mod:`hintplan.runtime.state.nested_values`, with the same result.
+Each MAP becomes a sorted array of its entries. Streams compare by :mod:`hintplan.runtime.state.nested_values`, with the
+same result.
+
+FLOAT and DOUBLE get the normal form of :mod:`hintplan.runtime.kernels.floats`. Spark itself treats 0.0 and -0.0, and
+all NaNs, as equal, but passes on the value of an arbitrary row.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructField, StructType
 
 from hintplan.runtime.spark.names import quoted
 
 
-def comparable(frame: DataFrame, name: str) -> Column:
+def comparable_column(frame: DataFrame, name: str) -> Column:
     """Return the column ``name`` of ``frame``, with an array of its entries, sorted by key, for each MAP in it."""
     kind = frame.schema[name].dataType
     column = F.col(quoted(name))
@@ -50,3 +54,18 @@ def _in_order(column: Column, kind: DataType) -> Column:
         ),
     )
     return F.array_sort(entries)
+
+
+def with_normal_floats(frame: DataFrame) -> DataFrame:
+    """Replace -0.0 with 0.0, and every NaN with a single one, in the FLOAT and DOUBLE columns of ``frame``."""
+    if not any(isinstance(field.dataType, FloatType | DoubleType) for field in frame.schema):
+        return frame
+    return frame.select(*map(_normal, frame.schema))
+
+
+def _normal(field: StructField) -> Column:
+    column = F.col(quoted(field.name))
+    if not isinstance(field.dataType, FloatType | DoubleType):
+        return column
+    normal = F.when(column == 0, F.lit(0.0)).when(F.isnan(column), F.lit(float("nan"))).otherwise(column)
+    return normal.cast(field.dataType).alias(field.name)

@@ -5,7 +5,7 @@ condition itself, on candidate pairs, with SQL's three-valued logic. Each part g
 so the same result. Integers wrap around at the width of their type, as in
 :mod:`hintplan.runtime.expressions.arithmetic`.
 
-The driver parses the expression; workers get a tree of nodes. Column references are ``l.column`` and ``r.column``,
+The driver compiles the checked tree; workers get a tree of nodes. Column references are ``l.column`` and ``r.column``,
 which names of nested fields may follow. The compiler refuses expressions without an exact kernel.
 """
 
@@ -21,12 +21,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
+from sqlglot import exp
 
 from hintplan.plans.declarations.json_functions import call_fault
 from hintplan.plans.errors import RunError
-from hintplan.plans.operators import Join, LookupJoin
+from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.constants import named_type, number_constant, span_of, text_constant
 from hintplan.runtime.expressions.json_calls import FUNCTIONS, over_texts
 from hintplan.runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
@@ -38,23 +37,23 @@ from hintplan.runtime.kernels.nested_parts import element_of, field_of, size_of,
 from hintplan.runtime.kernels.pairs import JoinCondition
 
 
-def compile_condition(op: Join | LookupJoin, left: pa.Schema, right: pa.Schema) -> JoinCondition:
-    """Compile ``op.condition`` over the columns of both inputs; RunError for what a join cannot evaluate."""
-    return _Compiler(f"operators.{op.id}.condition", {"l": left, "r": right}).condition(op.condition or "")
+def compile_join_condition(expression: CheckedExpression, left: pa.Schema, right: pa.Schema) -> JoinCondition:
+    """Compile a condition over the columns ``l.<name>`` and ``r.<name>``; RunError if a join cannot evaluate it."""
+    return _Compiler(expression.path, {"l": left, "r": right}).condition(expression)
 
 
-def compile_filter(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
-    """Compile a condition over the right side alone, whose columns have no prefix in ``text``."""
-    return _Compiler(path, {"": right}).condition(text)
+def compile_filter(expression: CheckedExpression, right: pa.Schema) -> JoinCondition:
+    """Compile a condition over the right side alone, whose columns have no prefix in it."""
+    return _Compiler(expression.path, {"": right}).condition(expression)
 
 
-def compile_value(text: str, right: pa.Schema, *, path: str, kind: pa.DataType | None = None) -> JoinCondition:
+def compile_values(expression: CheckedExpression, right: pa.Schema, kind: pa.DataType | None = None) -> JoinCondition:
     """Compile any expression over the right side alone, cast to ``kind`` if given; ``answers`` returns its values."""
-    return _Compiler(path, {"": right}).value(text, kind)
+    return _Compiler(expression.path, {"": right}).values(expression, kind)
 
 
 def compile_tree(tree: exp.Expr, sides: dict[str, pa.Schema]) -> Node:
-    """Compile a parsed expression over the columns under each prefix of ``sides``."""
+    """Compile the tree of a checked expression over the columns under each prefix of ``sides``."""
     return _Compiler("", sides).compile(tree)
 
 
@@ -89,22 +88,19 @@ class _Compiler:
         self.sides = sides
         self.used: dict[str, set[str]] = {"l": set(), "r": set()}
 
-    def condition(self, text: str) -> JoinCondition:
-        compiled = self.value(text)
+    def condition(self, expression: CheckedExpression) -> JoinCondition:
+        compiled = self.values(expression)
         if compiled.expression.kind not in (pa.bool_(), pa.null()):
-            raise RunError(f"is no condition, for it is not BOOLEAN: {text}", path=self.path)
+            raise RunError(f"is no condition, for it is not BOOLEAN: {expression.text}", path=self.path)
         if isinstance(compiled.expression, Connect) and compiled.expression.every:
             return replace(compiled, expression=replace(compiled.expression, chooses=True))
         return compiled
 
-    def value(self, text: str, kind: pa.DataType | None = None) -> JoinCondition:
+    def values(self, checked: CheckedExpression, kind: pa.DataType | None = None) -> JoinCondition:
         try:
-            tree = parse_one(text, dialect="spark")
-            expression = self.compile(tree)
+            expression = self.compile(checked.tree)
             if kind is not None:
-                expression = self._as(expression, kind, tree)
-        except SqlglotError as error:
-            raise RunError(f"cannot be parsed: {text}", path=self.path) from error
+                expression = self._as(expression, kind, checked.tree)
         except RecursionError:
             raise RunError("is nested too deeply", path=self.path, hint="compute it in several steps") from None
         return JoinCondition(
@@ -315,6 +311,9 @@ class _Compiler:
     def _literal(self, node: exp.Literal) -> Node:
         return self._number(node, "") if not node.is_string else Constant(value=pa.scalar(node.this, pa.string()))
 
+    def _rawstring(self, node: exp.RawString) -> Node:
+        return Constant(value=pa.scalar(node.this, pa.string()))
+
     def _number(self, node: exp.Literal, sign: str) -> Node:
         constant = number_constant(sign + node.name)
         if constant is None:
@@ -379,7 +378,7 @@ class _Compiler:
     def _boolean(self, node: exp.Boolean) -> Node:
         return Constant(value=pa.scalar(bool(node.this)))
 
-    def _null(self, node: exp.Null) -> Node:
+    def _null(self, _node: exp.Null) -> Node:
         return Constant(value=pa.scalar(None))
 
     def _is(self, node: exp.Is) -> Node:
@@ -415,15 +414,23 @@ class _Compiler:
         return Coalesce(parts=parts)
 
     def _case(self, node: exp.Case) -> Node:
-        branches = node.args["ifs"]
-        tests = [b.this if node.this is None else exp.EQ(this=node.this, expression=b.this) for b in branches]
+        subject, branches = node.this, node.args["ifs"]
+        # Nodes know their parent, so a comparison that is not in the plan needs copies.
+        tests = [
+            branch.this if subject is None else exp.EQ(this=subject.copy(), expression=branch.this.copy())
+            for branch in branches
+        ]
         default = node.args.get("default") or exp.Null()
-        outcomes = [self.compile(part) for part in (*(branch.args["true"] for branch in branches), default)]
-        *chosen, otherwise = self._common(outcomes, node)
-        return Choose(branches=tuple(zip(map(self._truth, tests), chosen, strict=True)), default=otherwise)
+        return self._chosen(tests, [branch.args["true"] for branch in branches], default, node)
 
     def _if(self, node: exp.If) -> Node:
-        return self._case(exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args["false"]))
+        if node.args.get("false") is None:
+            raise self._refused(node)
+        return self._chosen([node.this], [node.args["true"]], node.args["false"], node)
+
+    def _chosen(self, tests: list[exp.Expr], values: list[exp.Expr], default: exp.Expr, node: exp.Expr) -> Node:
+        *chosen, otherwise = self._common([self.compile(part) for part in (*values, default)], node)
+        return Choose(branches=tuple(zip(map(self._truth, tests), chosen, strict=True)), default=otherwise)
 
     def _like(self, node: exp.Like) -> Node:
         pattern, text = node.expression, self.compile(node.this)

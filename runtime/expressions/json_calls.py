@@ -1,6 +1,6 @@
 """Hintplan's own JSON functions: by name, with their result types, and over a column of texts in Arrow.
 
-This module knows no Spark; :mod:`hintplan.runtime.expressions.json_functions` registers the functions there.
+This module knows no Spark; :mod:`hintplan.runtime.expressions.spark_columns` registers the functions there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class JsonFunction(NamedTuple):
 
 
 FUNCTIONS: Mapping[str, JsonFunction] = {
-    "hp_is_json": JsonFunction(json_documents.is_json, pa.bool_()),
+    "hp_is_json": JsonFunction(json_documents.is_document, pa.bool_()),
     "hp_json_boolean": JsonFunction(json_documents.json_boolean, pa.bool_()),
     "hp_json_double": JsonFunction(json_documents.json_double, pa.float64()),
     "hp_json_exists": JsonFunction(json_documents.json_exists, pa.bool_()),

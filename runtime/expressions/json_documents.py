@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hintplan.plans.declarations.json_paths import parse_json_path
-from hintplan.runtime.expressions.json_reader import NO_DOCUMENT, document, is_too_deep
-from hintplan.runtime.expressions.json_writer import quickly_written, text_of, written
+from hintplan.runtime.expressions.json_reader import NO_DOCUMENT, is_too_deep, json_document
+from hintplan.runtime.expressions.json_writer import document_text, quickly_written, scalar_text
 
 _T = TypeVar("_T")
 _FOUND, _EMPTY, _ERROR = "found", "empty", "error"
 
 
-def is_json(text: str | None, kind: str) -> bool:
+def is_document(text: str | None, kind: str) -> bool:
     """Return True if ``text`` is a document of ``kind``: ``value`` (any), ``object``, ``array`` or ``scalar``."""
-    value = NO_DOCUMENT if text is None else document(text)
+    value = NO_DOCUMENT if text is None else json_document(text)
     if value is NO_DOCUMENT:
         return False
     return {
@@ -47,7 +47,7 @@ def json_value(text: str | None, path: str, on_empty: str | None = None, on_erro
 
     The functions below return other types, and treat a value of another type as an error.
     """
-    return _scalar(text, path, text_of, on_empty, on_error)
+    return _scalar(text, path, scalar_text, on_empty, on_error)
 
 
 def json_integer(text: str | None, path: str, on_empty: int | None = None, on_error: int | None = None) -> int | None:
@@ -81,14 +81,14 @@ def json_query(
         if wrapper == "unconditional" or (wrapper == "conditional" and not isinstance(value, list)):
             value = [value]
         if isinstance(value, dict | list):
-            result = written(value) if "\\u" in text else quickly_written(value)
+            result = document_text(value) if "\\u" in text else quickly_written(value)
             return on_error if is_too_deep(result, "[") else result
         outcome = _ERROR if parse_json_path(path).strict else _EMPTY
     return on_empty if outcome == _EMPTY else on_error
 
 
 def _scalar(
-    text: str | None, path: str, convert: Callable[[Any], _T | None], on_empty: _T | None, on_error: _T | None
+    text: str | None, path: str, convert: Callable[[object], _T | None], on_empty: _T | None, on_error: _T | None
 ) -> _T | None:
     if text is None:
         return None
@@ -101,9 +101,10 @@ def _scalar(
     return on_empty if outcome == _EMPTY else on_error
 
 
-def _integer_of(value: Any) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and -(1 << 31) <= value < 1 << 31 else None
+def _integer_of(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if -(1 << 31) <= value < 1 << 31 else None
 
 
 def _double_of(value: object) -> float | None:
@@ -116,21 +117,26 @@ def _boolean_of(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _followed(text: str, path: str) -> tuple[str, Any]:
+def _followed(text: str, path: str) -> tuple[str, object]:
     """Follow ``path``; return found with the value, empty, or an error."""
     parsed = parse_json_path(path)
     nowhere = _ERROR if parsed.strict else _EMPTY
-    value = document(text)
+    value = json_document(text)
     if value is NO_DOCUMENT:
         return nowhere, None
     if value is None:  # JsonPath does not accept null as a document
         return _ERROR, None
     for step in parsed.steps:
-        if isinstance(value, dict):
-            exists = step in value
-        else:
-            exists = isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)
-        if not exists:
+        value = _child(value, step)
+        if value is NO_DOCUMENT:
             return nowhere, None
-        value = value[step]
     return (nowhere, None) if value is None else (_FOUND, value)
+
+
+def _child(value: object, step: str | int) -> object:
+    """Return the member or element of ``value``, or NO_DOCUMENT."""
+    if isinstance(value, dict):
+        return value.get(step, NO_DOCUMENT)
+    if isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value):
+        return value[step]
+    return NO_DOCUMENT

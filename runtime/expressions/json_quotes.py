@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from hintplan.runtime.expressions.json_reader import NO_DOCUMENT, document
-from hintplan.runtime.expressions.json_writer import plain
+from hintplan.runtime.expressions.json_reader import NO_DOCUMENT, json_document
+from hintplan.runtime.expressions.json_writer import without_surrogates
 
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _QUOTED_ONES = re.compile(r'["\\/\b\f\n\r\t]|[^\x00-\x7f]')
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.|\Z)", re.DOTALL)
 _UNQUOTED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_QUOTED = {plain: f"\\{letter}" for letter, plain in _UNQUOTED.items()}
+_QUOTED = {meant: f"\\{letter}" for letter, meant in _UNQUOTED.items()}
 
 
 def json_quote(text: str | None) -> str | None:
@@ -38,7 +38,7 @@ def json_unquote(text: str | None) -> str | None:
 
     Return NULL where Flink fails: for a document that is followed by text with a backslash that escapes nothing.
     """
-    if text is None or len(text) < 2 or text[0] != '"' or text[-1] != '"' or document(text) is NO_DOCUMENT:
+    if text is None or len(text) < 2 or text[0] != '"' or text[-1] != '"' or json_document(text) is NO_DOCUMENT:
         return text
     inside = text[1:-1]
     if "\\" in inside:
@@ -48,7 +48,7 @@ def json_unquote(text: str | None) -> str | None:
             return None
         if _SURROGATES.search(inside):
             inside = inside.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    return plain(inside)
+    return without_surrogates(inside)
 
 
 class _NoEscape(ValueError):

@@ -3,7 +3,7 @@
 Numbers are integers or decimals of any size, and keep the digits of the text. If an object has a key twice, the last
 value counts. Text after the document is ignored.
 
->>> document('{"a": 1.50} x'), document("[01]") is NO_DOCUMENT
+>>> json_document('{"a": 1.50} x'), json_document("[01]") is NO_DOCUMENT
 ({'a': Decimal('1.50')}, True)
 """
 
@@ -17,7 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import NoReturn, TypeVar
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 
 NO_DOCUMENT = object()
 """The result for a text that is no document."""
@@ -41,12 +44,12 @@ class _NoDocument(ValueError):
     """A text that is no document."""
 
 
-def document(text: str) -> Any:
+def json_document(text: str) -> object:
     """Return the document in ``text``, or NO_DOCUMENT; the document is cached, so callers must not change it."""
     return _short_document(text) if len(text) < _LONG else _long_document(text)
 
 
-def _document(text: str) -> Any:
+def _document(text: str) -> object:
     if len(text) <= _SHORT:
         try:
             value, end = _SHORT_SCAN(text, 0)
@@ -71,7 +74,7 @@ _short_document = lru_cache(maxsize=REMEMBERED)(_document)
 _long_document = lru_cache(maxsize=_LONG_ONES)(_document)
 
 
-def deeply(function: Callable[[Any], Any], value: object) -> Any:
+def deeply(function: Callable[[_A], _B], value: _A) -> _B:
     """Call ``function`` with ``value``; on a RecursionError, call it again with a higher limit."""
     try:
         return function(value)
@@ -107,8 +110,9 @@ def _depth(text: str, opening: str) -> int:
     return most
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     begin = _BLANKS.match(text).end()  # type: ignore[union-attr]
+    value: object
     try:
         value, end = _DECODER.raw_decode(text, begin)
     except json.JSONDecodeError:
@@ -150,15 +154,15 @@ def unsigned_zero(number: Decimal) -> Decimal:
     return number if number else number.copy_abs()
 
 
-def _constant(text: str) -> Any:
+def _refused(_constant: str) -> NoReturn:
     raise _NoDocument
 
 
-_DECODER = json.JSONDecoder(parse_float=_real, parse_int=_whole, parse_constant=_constant)
+_DECODER = json.JSONDecoder(parse_float=_real, parse_int=_whole, parse_constant=_refused)
 
 
 def _short_real(text: str) -> Decimal:
     return _real(text) if "e" in text or "E" in text else unsigned_zero(Decimal(text))
 
 
-_SHORT_SCAN = json.JSONDecoder(parse_float=_short_real, parse_constant=_constant).scan_once  # type: ignore[attr-defined]
+_SHORT_SCAN = json.JSONDecoder(parse_float=_short_real, parse_constant=_refused).scan_once  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Documents in JSON written as Flink writes them: no blanks, and the members of an object in order of their names.
 
->>> written({"b": Decimal("1.50"), "a": None}), json_number("1.0E10")
+>>> document_text({"b": Decimal("1.50"), "a": None}), json_number("1.0E10")
 ('{"a":null,"b":1.50}', '1.0E+10')
 """
 
@@ -30,9 +30,9 @@ _ENCODER = json.JSONEncoder(
 )
 
 
-def written(value: object) -> str:
+def document_text(value: object) -> str:
     """Return the document ``value`` as text."""
-    return plain(deeply(_written, value))
+    return without_surrogates(deeply(_written, value))
 
 
 def quickly_written(value: object) -> str:
@@ -43,7 +43,7 @@ def quickly_written(value: object) -> str:
     text = deeply(_ENCODER.encode, value)
     if _MARK in text:
         text = _MARKED.sub(r"\1", text)
-    return text if text.isascii() or _HIGH.search(text) is None else written(value)
+    return text if text.isascii() or _HIGH.search(text) is None else document_text(value)
 
 
 def _written(value: object) -> str:
@@ -54,7 +54,7 @@ def _written(value: object) -> str:
         return "[" + ",".join(map(_written, value)) + "]"
     if isinstance(value, str):
         return json_string(value)
-    return "null" if value is None else text_of(value)
+    return "null" if value is None else scalar_text(value)
 
 
 def _in_java(name: str) -> bytes:
@@ -62,11 +62,11 @@ def _in_java(name: str) -> bytes:
     return name.encode("utf-16-be", "surrogatepass")
 
 
-def text_of(value: object) -> str:
+def scalar_text(value: object) -> str:
     """Return a scalar other than null as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return plain(value) if isinstance(value, str) else str(value)
+    return without_surrogates(value) if isinstance(value, str) else str(value)
 
 
 def json_number(text: str | None) -> str | None:
@@ -81,9 +81,9 @@ def json_number(text: str | None) -> str | None:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    return text_of(unsigned_zero(number)) if number.is_finite() else f'"{text}"'
+    return scalar_text(unsigned_zero(number)) if number.is_finite() else f'"{text}"'
 
 
-def plain(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Return ``text`` with a question mark for each lone surrogate, which UTF-8 cannot encode."""
     return _SURROGATES.sub("?", text)

@@ -1,38 +1,44 @@
-"""The compiler of a scan's filter: from the text of a plan to the predicate that is pushed down to the source.
+"""The compiler of a scan's filter: from a checked expression to the predicate that is pushed down to the source.
 
 A filter consists of comparisons of a column with constants, combined by AND and OR. Constants become Python values. The
 compiler refuses anything else.
 
->>> compile_asked("k >= 5", {"k": "INT"}, path="operators.scan_t.filter")
+>>> from hintplan.runtime.expressions.allowed import check_expression
+>>> checked = check_expression("k >= 5", {("k",): "k"}, operator="scan_t", path="operators.scan_t.filter")
+>>> compile_asked(checked, {"k": "INT"})
 Comparison(column='k', operator='>=', values=(5,))
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import date, datetime
+from decimal import Decimal
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions.asked import Asked, Comparison, Junction
+from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.constants import number_constant, text_constant
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
+PythonConstant = str | int | float | Decimal | date | datetime
+"""A constant in Python."""
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def compile_asked(text: str, types: Mapping[str, str], *, path: str) -> Asked:
-    """Compile a checked expression over columns with these types; RunError if it cannot be pushed down to a source."""
-    return _Compiler(text, types, path).condition(parse_one(text, dialect="spark"))
+def compile_asked(expression: CheckedExpression, types: Mapping[str, str]) -> Asked:
+    """Compile ``expression`` over columns with these types; RunError if it cannot be pushed down to a source."""
+    return _Compiler(types, expression.path).condition(expression.tree)
 
 
 class _Compiler:
-    def __init__(self, text: str, types: Mapping[str, str], path: str) -> None:
-        self.text, self.types, self.path = text, types, path
+    def __init__(self, types: Mapping[str, str], path: str) -> None:
+        self.types, self.path = types, path
 
     def condition(self, node: exp.Expr) -> Asked:
         node = node.unnest()
@@ -63,7 +69,7 @@ class _Compiler:
             raise self.refused(node)
         return node.name
 
-    def value(self, column: str, node: exp.Expr) -> Any:
+    def value(self, column: str, node: exp.Expr) -> PythonConstant:
         """Return the constant as a value of the column's type."""
         kind = parse_type(self.types[column])
         constant = None
@@ -73,16 +79,16 @@ class _Compiler:
             if isinstance(number, exp.Literal) and not number.is_string:
                 constant = number_constant(text)
         elif kind.is_text:
-            return node.name if isinstance(node, exp.Literal) and node.is_string else self.refuse(node)
+            if isinstance(node, exp.Literal) and node.is_string:
+                return node.name
         elif isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
             constant = text_constant(node.to, node.this.name)
         if constant is None:
             raise self.refused(node)
-        value = constant.as_py()
-        return float(value) if kind.root == "DOUBLE" else value
-
-    def refuse(self, node: exp.Expr) -> Any:
-        raise self.refused(node)
+        if kind.root == "DOUBLE":
+            return float(constant.as_py())
+        value: PythonConstant = constant.as_py()
+        return value
 
     def refused(self, node: exp.Expr) -> RunError:
         return RunError(

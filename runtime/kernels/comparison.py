@@ -96,7 +96,7 @@ def normalise_floats(rows: pa.Table) -> pa.Table:
     """Replace -0.0 with 0.0 and every NaN with a single one, in FLOAT and DOUBLE columns, except in nested values.
 
     Keys, rows of a join and retracted rows must have equal bits where their values are equal. Rows are normalised where
-    they enter a stateful operator. In batch jobs, :mod:`hintplan.runtime.expressions.normal_floats` normalises the
+    they enter a stateful operator. In batch jobs, :mod:`hintplan.runtime.expressions.comparable` normalises the
     input of Spark's operators.
 
     >>> normalise_floats(pa.table({"d": [-0.0, 1.5, None]}))["d"].to_pylist()

@@ -17,7 +17,8 @@ from hintplan.planner.compile import compile_script
 from hintplan.plans.errors import SqlError
 from hintplan.plans.operators import Calc
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.spark.session import prepare_session
 from tests.flink.casts import COLUMNS, FAILS, TARGETS
 from tests.flink.values import plain
@@ -35,7 +36,7 @@ def in_spark(kind: str) -> str:
     return _SPARK.get(root) or {"BYTES": "binary"}.get(kind) or (f"decimal({rest}" if rest else kind.lower())
 
 
-def compiled(name: str, cast: str) -> str | None:
+def compiled(name: str, cast: str) -> CheckedExpression | None:
     """The expression of a plan for ``CAST(name AS target)``; None if it is refused as no cast that there is."""
     function, _, target = cast.partition(" ")
     try:
@@ -53,7 +54,7 @@ def compiled(name: str, cast: str) -> str | None:
         return "`x`"
     ((item,),) = (calc.select for calc in calcs)
     assert item.expression is not None
-    return check_expression(item.expression, {("x",): "x"}, operator="c", path="select").sql
+    return check_expression(item.expression, {("x",): "x"}, operator="c", path="select")
 
 
 def same(ours: Any, flinks: Any, target: str) -> bool:

@@ -11,7 +11,8 @@ import pytest
 from hintplan.planner.compile import compile_script
 from hintplan.plans.operators import Calc
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.spark.session import prepare_session
 
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ RECORDED: list[tuple[str | None, str | None, str | None, str | None]] = [
 ]
 
 
-def compiled(call: str) -> str:
+def compiled(call: str) -> CheckedExpression:
     plan = compile_script(
         "CREATE TABLE t (s STRING, z STRING) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json');"
         f"CREATE TABLE r (x STRING) WITH ('connector' = 'print'); INSERT INTO r SELECT {call} FROM t;"
     ).plan
     ((item,),) = (operator.select for operator in plan.operators if isinstance(operator, Calc))
     assert item.expression is not None
-    return check_expression(item.expression, {("s",): "s", ("z",): "z"}, operator="c", path="select").sql
+    return check_expression(item.expression, {("s",): "s", ("z",): "z"}, operator="c", path="select")
 
 
 @pytest.mark.spark

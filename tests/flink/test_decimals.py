@@ -15,7 +15,8 @@ from hintplan.planner.compile import compile_script
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.operators import Calc
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.types import to_spark
 from tests.flink.decimals import columns, rows
 from tests.flink.values import plain
@@ -53,7 +54,7 @@ def _remainder(left: Any, right: Any) -> int | None:
     return rest if left > 0 else -rest
 
 
-def plan_of(expressions: list[str]) -> tuple[list[str], list[str]]:
+def plan_of(expressions: list[str]) -> tuple[list[str], list[CheckedExpression]]:
     """The types of ``expressions`` and what a plan computes for them, checked as a run checks it."""
     declared = ", ".join(f"{name} {kind}" for name, kind in columns().items())
     selected = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(expressions))
@@ -64,8 +65,7 @@ def plan_of(expressions: list[str]) -> tuple[list[str], list[str]]:
     (calc,) = [operator for operator in plan.operators if isinstance(operator, Calc)]
     names = {(name,): name for name in columns()}
     texts = [
-        check_expression(item.expression or item.name, names, operator=calc.id, path="select").sql
-        for item in calc.select
+        check_expression(item.expression or item.name, names, operator=calc.id, path="select") for item in calc.select
     ]
     return [column.type for column in plan.tables["s"].columns], texts
 

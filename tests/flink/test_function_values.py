@@ -16,7 +16,8 @@ from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import SqlError
 from hintplan.plans.operators import Calc
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.spark.session import prepare_session
 from tests.flink.function_values import FAILS, TABLES, ZONES
 from tests.flink.test_casts import in_spark, table_of
@@ -146,7 +147,7 @@ def refused_by_us() -> dict[str, str]:
     return found
 
 
-def compiled(table: str, sql: str) -> tuple[str, str] | str:
+def compiled(table: str, sql: str) -> tuple[CheckedExpression, str] | str:
     """The checked expression of a plan with its type, or the message of a refusal."""
     columns = ", ".join(f"{name} {kind}" for name, kind in TABLES[table][0].items())
     script = f"CREATE TABLE t ({columns}) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json');"
@@ -165,7 +166,7 @@ def compiled(table: str, sql: str) -> tuple[str, str] | str:
     ((item,),) = (o.select for o in plan.operators if isinstance(o, Calc))
     assert item.expression is not None
     known = {(name,): name for name in TABLES[table][0]}
-    return check_expression(item.expression, known, operator="c", path="select").sql, kind
+    return check_expression(item.expression, known, operator="c", path="select"), kind
 
 
 def same_of(kind: str, ours: Any, flinks: Any) -> bool:
@@ -202,7 +203,7 @@ def test_expressions_over_rows_have_the_values_that_flink_recorded(spark: SparkS
             continue
         if sql in refused:
             different.append(f"{sql}: not refused any more")
-        text, kind = found
+        checked, kind = found
         one, other = parse_type(kind), parse_type(recorded["type"])
         if sql in OTHER_TYPES:
             continue
@@ -210,19 +211,19 @@ def test_expressions_over_rows_have_the_values_that_flink_recorded(spark: SparkS
             different.append(f"{sql}: {one}, not {other}")
         answered = [i for i, value in enumerate(recorded["values"]) if value != FAILS and not beyond(value)]
         if FAILS in recorded["values"] and not sql.startswith(NOT_FAILING):
-            failing[sql] = text, [i for i, value in enumerate(recorded["values"]) if value == FAILS]
-        columns[sql] = F.when(F.col("n").isin(answered), spark_expression(frame, text)).alias(sql)
+            failing[sql] = checked, [i for i, value in enumerate(recorded["values"]) if value == FAILS]
+        columns[sql] = F.when(F.col("n").isin(answered), spark_expression(frame, checked)).alias(sql)
     for sql, values in table_of(frame, columns).items():
         for i, (value, recorded) in enumerate(zip(values, RECORDED[table][sql]["values"], strict=True)):
             if recorded == FAILS or beyond(recorded) or meant_otherwise(table, sql, TABLES[table][1][i]):
                 continue
             if not same_of(RECORDED[table][sql]["type"], plain(value), recorded):
                 different.append(f"{sql} of {TABLES[table][1][i]}: {plain(value)!r}, not {recorded!r}")
-    for sql, (text, rows) in failing.items():
+    for sql, (checked, rows) in failing.items():
         for i in rows:
             if meant_otherwise(table, sql, TABLES[table][1][i]):
                 continue
-            alone = frame.where(F.col("n") == i).select(spark_expression(frame, text).alias("x"))
+            alone = frame.where(F.col("n") == i).select(spark_expression(frame, checked).alias("x"))
             if table_of(alone, {"x": F.col("x")})["x"] != [FAILS]:
                 different.append(f"{sql} of {TABLES[table][1][i]}: does not fail, as Flink does")
     assert not different, "\n".join(["", *different])

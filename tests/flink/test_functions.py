@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hintplan.plans.declarations.types import parse_type
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from tests.flink.values import plain
 from tests.planner.expressions.one_expression import ROW, expression_of, type_of
 

@@ -18,7 +18,7 @@ from hintplan.plans.errors import SqlError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.results.text import cell
 from hintplan.runtime.spark.session import prepare_session
 from hintplan.runtime.types import to_arrow, to_spark
@@ -101,7 +101,7 @@ def in_spark(sql: str, data_type: str, row: DataFrame) -> Column:
     items = [item for o in compiled(sql, data_type).operators if isinstance(o, Calc) for item in o.select]
     known: dict[tuple[str, ...], str] = {(name,): name for name in COLUMNS}
     checked = check_expression(items[0].expression or items[0].name if items else sql, known, operator="c", path="s")
-    return spark_expression(row, checked.sql)
+    return spark_expression(row, checked)
 
 
 @pytest.mark.spark

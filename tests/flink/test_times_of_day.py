@@ -12,7 +12,8 @@ from hintplan.planner.compile import compile_script
 from hintplan.plans.errors import SqlError
 from hintplan.plans.operators import Aggregate, Calc
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.spark.session import prepare_session
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ def script(expression: str, kind: str = "STRING") -> str:
     )
 
 
-def compiled(expression: str) -> str:
+def compiled(expression: str) -> CheckedExpression:
     """The expression of Spark that ``expression`` becomes, as text."""
     ((item,),) = (o.select for o in compile_script(script(expression)).plan.operators if isinstance(o, Calc))
     assert item.expression is not None
-    return check_expression(item.expression, {(name,): name for name in COLUMNS}, operator="c", path="select").sql
+    return check_expression(item.expression, {(name,): name for name in COLUMNS}, operator="c", path="select")
 
 
 def is_scalar(expression: str) -> bool:

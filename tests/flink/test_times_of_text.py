@@ -12,7 +12,8 @@ from hintplan.planner.compile import compile_script
 from hintplan.plans.errors import SqlError
 from hintplan.plans.operators import Calc
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.spark.session import prepare_session
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def expected(target: str) -> dict[str, str | None]:
     return RECORDED[target] | {text: value and value[:fraction] for text, value in own.items()}
 
 
-def compiled(value: str, target: str, function: str = "TRY_CAST") -> str:
+def compiled(value: str, target: str, function: str = "TRY_CAST") -> CheckedExpression:
     plan = compile_script(
         "CREATE TABLE t (x STRING) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json');"
         "CREATE TABLE s (r STRING) WITH ('connector' = 'print');"
@@ -58,7 +59,7 @@ def compiled(value: str, target: str, function: str = "TRY_CAST") -> str:
     ).plan
     ((item,),) = (o.select for o in plan.operators if isinstance(o, Calc))
     assert item.expression is not None
-    return check_expression(item.expression, {("x",): "x"}, operator="c", path="select").sql
+    return check_expression(item.expression, {("x",): "x"}, operator="c", path="select")
 
 
 @pytest.mark.spark
@@ -83,7 +84,7 @@ def test_a_constant_day_is_what_flink_says(text: str) -> None:
     if text.startswith("0000"):
         day = None
     shown = f"DATE '{day}'" if day else "NULL"
-    assert compiled(f"'{text}'", "DATE") == f"CAST ( {shown} AS STRING )"
+    assert compiled(f"'{text}'", "DATE").sql == f"CAST ( {shown} AS STRING )"
     if day is None:
         with pytest.raises(SqlError, match="is not a DATE"):
             compiled(f"'{text}'", "DATE", "CAST")
@@ -93,6 +94,6 @@ def test_a_constant_day_is_what_flink_says(text: str) -> None:
 @pytest.mark.parametrize("target", ["TIMESTAMP(3)", "TIMESTAMP_LTZ(3)"])
 def test_a_constant_that_is_no_time_is_null_or_refused(text: str, target: str) -> None:
     assert RECORDED[target].get(text) is None
-    assert compiled(f"'{text}'", target) == "CAST ( NULL AS STRING )"
+    assert compiled(f"'{text}'", target).sql == "CAST ( NULL AS STRING )"
     with pytest.raises(SqlError, match=f"is not a {target.partition('(')[0]}"):
         compiled(f"'{text}'", target, "CAST")

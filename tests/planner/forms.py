@@ -23,7 +23,7 @@ from hintplan.planner.compile import compile_script
 from hintplan.planner.expressions.scalars import known_functions
 from hintplan.plans.errors import SqlError
 from hintplan.plans.expressions import shown
-from hintplan.plans.expressions.nodes import Node, read
+from hintplan.plans.expressions.nodes import Node, read_expression
 from hintplan.plans.operators import Calc
 
 FILE = Path(shown.__file__).with_name("flink_forms.json")
@@ -224,7 +224,7 @@ def forms() -> dict[str, dict[str, list[str]]]:
             for literal, place in _LITERAL.findall(sample):
                 spark = _with_place(spark, literal, f"_{place}")
                 flink = flink.replace(f"{literal}@{place}", f"_{place}")
-            tree = read(spark)
+            tree = read_expression(spark)
             # What depends on the value of a literal is no form for others.
             is_general = set(_PLACE.findall(flink)) == set(_PLACE.findall(spark))
             if tree is None or not is_general or spark in known or _is_plain(tree):

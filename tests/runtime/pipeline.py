@@ -22,7 +22,7 @@ from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Unnest, Values
 from hintplan.runtime.builders.bound import build_operator, users_aggregates
-from hintplan.runtime.expressions.condition import compile_filter, compile_value
+from hintplan.runtime.expressions.condition import compile_filter, compile_values
 from hintplan.runtime.kernels.comparison import normalise_floats
 from hintplan.runtime.kernels.xxhash import hash_rows
 from hintplan.runtime.operator import KIND, StatefulOperator, hash_column
@@ -30,6 +30,7 @@ from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
+from tests.runtime.expressions.checking import checked_over, condition_of
 
 
 class Pipeline:
@@ -95,7 +96,7 @@ class Pipeline:
         self.given.add(operator.id)
         answers = (
             [
-                [compile_value(text, row[1].schema, path=operator.id).answers(*row).cast(f.type)[0] for text in column]
+                [compile_values(checked_over(text, ()), row[1].schema).answers(*row).cast(f.type)[0] for text in column]
                 for column, f in zip(zip(*rows, strict=True), schema, strict=True)
             ]
             if rows
@@ -110,14 +111,14 @@ class Pipeline:
         carried = [name for name in table.column_names if name == KIND]
         rows = pa.table({}), table, table.num_rows
         if operator.filter is not None:
-            condition = compile_filter(operator.filter, table.schema, path=operator.id)
+            condition = compile_filter(checked_over(operator.filter, table.column_names), table.schema)
             table = table.filter(pa.array(condition.holds(*rows)))
             rows = pa.table({}), table, table.num_rows
 
         def computed(text: str) -> pa.Array:
             copies = re.fullmatch(r"array_repeat\(TRUE, CAST\((?:least\((\w+), (\w+)\)|(.*)) AS INT\)\)", text)
             if copies is None:
-                return compile_value(text, table.schema, path=operator.id).answers(*rows)
+                return compile_values(checked_over(text, table.column_names), table.schema).answers(*rows)
             counts = pc.min_element_wise(*(computed(count) for count in copies.groups() if count))
             return pa.array([[True] * count for count in counts.to_pylist()], pa.list_(pa.bool_()))
 
@@ -167,7 +168,8 @@ class Pipeline:
         in_order = operator.id in read_in_order(self.plan)
         changelog = tuple(self.changelog[name] for name in operator.inputs)
         users = users_aggregates(operator, self.plan.functions, RequestRun(token="test", allowed_modules=("tests",)))
-        built = build_operator(operator, columns, changelog, in_order=in_order, users=users)
+        condition = condition_of(operator, columns)
+        built = build_operator(operator, columns, changelog, in_order=in_order, users=users, condition=condition)
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
             table = normalise_floats(table)

@@ -17,6 +17,7 @@ from hintplan.runtime.expressions.condition import compile_filter
 from hintplan.runtime.lookup.join import LookupRows
 from hintplan.runtime.lookup.rows import distinct_keys, keyed_rows
 from hintplan.runtime.operator import KIND
+from tests.runtime.expressions.checking import checked_over
 from tests.sample import sampled
 
 INPUT = pa.schema([("id", pa.int64()), ("a", pa.int64()), ("b", pa.string()), ("ask", pa.bool_()), (KIND, pa.int8())])
@@ -48,8 +49,8 @@ def test_a_batch_is_joined_as_row_by_row(seed: int) -> None:
     random = Random(seed)
     source = dimension(random)
     padded, asks = random.random() < 0.5, random.choice((None, "ask"))
-    conditions = (compile_filter("x > 3", FOUND, path="filter"),) if random.random() < 0.5 else ()
-    tested = rows(padded=padded, pre_filter=asks, conditions=conditions)
+    conditions = (compile_filter(checked_over("x > 3", ["x"]), FOUND),) if random.random() < 0.5 else ()
+    tested = rows(padded=padded, asks=asks, conditions=conditions)
     size = random.randint(0, 12)
     values = [
         (n, random.choice((None, 0, 1, 2)), random.choice((None, "p", "q")), random.choice((None, True, False)), n % 4)

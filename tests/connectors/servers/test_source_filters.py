@@ -25,6 +25,7 @@ from hintplan.runtime.run.execute import execute
 from tests.connectors.servers.databases import Database
 from tests.connectors.servers.test_server_scans import ask
 from tests.connectors.servers.test_server_sinks import POLICY, table
+from tests.runtime.expressions.checking import checked_over
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
@@ -100,7 +101,7 @@ def compiled() -> tuple[tuple[str, Asked, str], ...]:
         (calc,) = (each for each in plan.operators if isinstance(each, Calc))
         assert scan.filter is not None, condition
         assert calc.filter is not None
-        found.append((name, compile_asked(scan.filter, dict(COLUMNS), path=condition), calc.filter))
+        found.append((name, compile_asked(checked_over(scan.filter, dict(COLUMNS)), dict(COLUMNS)), calc.filter))
     return tuple(found)
 
 

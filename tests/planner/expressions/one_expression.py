@@ -9,6 +9,7 @@ from hintplan.plans.errors import SqlError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc
 from hintplan.runtime.expressions.allowed import check_expression
+from hintplan.runtime.expressions.checked import CheckedExpression
 
 # one row: the columns of the table, their types and their values in Spark
 ROW = {
@@ -53,7 +54,7 @@ def type_of(sql: str) -> str:
     return caught.value.diagnostics[0].message.rpartition(" is ")[2]
 
 
-def expression_of(sql: str, data_type: str) -> tuple[str, str]:
+def expression_of(sql: str, data_type: str) -> tuple[CheckedExpression, str]:
     """What the plan computes for ``sql``, with the type it says; checked as a run checks it."""
     (calc,) = [o for o in plan_of(sql, data_type).operators if isinstance(o, Calc)]
     (item,) = calc.select
@@ -61,4 +62,4 @@ def expression_of(sql: str, data_type: str) -> tuple[str, str]:
     assert item.type is not None
     columns = {(name,): name for name in ROW}
     checked = check_expression(item.expression, columns, operator=calc.id, path="select")
-    return checked.sql, item.type
+    return checked, item.type

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hintplan.runtime.expressions.arithmetic import spark_expression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.types import to_spark
 from tests.planner.expressions.one_expression import ROW, expression_of, type_of
 

@@ -16,7 +16,7 @@ import pytest
 from hintplan.planner.compile import compile_script
 from hintplan.plans.errors import SqlError
 from hintplan.plans.expressions.names import refused_function
-from hintplan.plans.expressions.nodes import read
+from hintplan.plans.expressions.nodes import read_expression
 from hintplan.plans.expressions.shown import operand_of_and, shown_expression
 from hintplan.plans.operators import Calc
 from tests.flink.function_values import TABLES
@@ -140,7 +140,7 @@ IN_PART = re.compile(
 @pytest.mark.parametrize("part", sampled(range(PARTS), keep=1))
 def test_what_is_shown_compiles_to_the_same_plan(part: int) -> None:
     assert len(cases(part)) > 150
-    assert [text for _, _, text in cases(part) if read(text) is None] == []
+    assert [text for _, _, text in cases(part) if read_expression(text) is None] == []
     refused = {refused_function(text) for _, _, text in cases(part)} - {None}
     assert refused == set(), f"add {refused} to plans/declarations/functions.py, or a run refuses what is compiled"
     shown = [(declared, sql, text, shown_expression(text)) for declared, sql, text in cases(part)]

@@ -21,7 +21,7 @@ from tests.planner.expressions.one_expression import expression_of, plan_of
     ],
 )
 def test_a_text_is_read_as_the_other_side(sql: str, expression: str) -> None:
-    assert expression_of(sql, "BOOLEAN")[0] == expression
+    assert expression_of(sql, "BOOLEAN")[0].sql == expression
 
 
 @pytest.mark.parametrize(

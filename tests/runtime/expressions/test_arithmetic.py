@@ -11,7 +11,10 @@ from pyspark.errors import ArithmeticException
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression, wrapping
+from hintplan.runtime.expressions.arithmetic import wrapping
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.spark_columns import spark_expression
+from tests.runtime.expressions.checking import checked_over
 from tests.runtime.integers import ROWS, number
 
 if TYPE_CHECKING:
@@ -24,8 +27,8 @@ pytestmark = pytest.mark.part(of=2, fixture="spark")
 COLUMNS = {(name,): name for name in "tsibxd"}
 
 
-def checked(text: str) -> str:
-    return check_expression(text, COLUMNS, operator="calc_t", path="operators.calc_t").sql
+def checked(text: str) -> CheckedExpression:
+    return check_expression(text, COLUMNS, operator="calc_t", path="operators.calc_t")
 
 
 def typed(**types: str) -> Callable[[Sequence[str]], list[str]]:
@@ -70,7 +73,7 @@ def test_integers_of_all_widths_wrap_around(spark: SparkSession) -> None:
 )
 def test_what_cannot_overflow_is_as_the_plan_says(text: str) -> None:
     types = typed(t="tinyint", s="smallint", i="int", d="decimal(10,2)", x="timestamp_ntz")
-    assert wrapping(checked(text), types).replace(" ", "") == checked(text).replace(" ", "")
+    assert wrapping(checked(text), types).replace(" ", "") == checked(text).sql.replace(" ", "")
 
 
 def test_only_the_part_that_may_overflow_is_written_anew() -> None:
@@ -108,8 +111,7 @@ def test_decimals_of_too_many_digits_are_null_and_division_by_zero_fails(spark: 
     frame = spark.createDataFrame([(most, Decimal("0.1"), Decimal(0))], types).coalesce(1)
 
     def value(text: str) -> Decimal | None:
-        checked_text = check_expression(text, {(name,): name for name in "wdz"}, operator="calc_t", path="calc_t").sql
-        row = frame.select(spark_expression(frame, checked_text)).first()
+        row = frame.select(spark_expression(frame, checked_over(text, "wdz"))).first()
         assert row is not None
         return row[0]
 
@@ -126,8 +128,9 @@ def test_decimals_of_too_many_digits_are_null_and_division_by_zero_fails(spark: 
 
 
 def test_only_quotients_that_may_have_too_many_digits_are_written_anew() -> None:
-    assert wrapping("`a` / `b`", lambda texts: ["decimal(38,7)"] * len(texts)) == "`a` / `b`"
-    assert wrapping("`a` / `b`", lambda texts: ["double"] * len(texts)) == "`a` / `b`"
-    assert wrapping("1 - `a` / `b`", lambda texts: ["decimal(38,6)"] * len(texts)) == (
+    quotient = checked_over("a / b", "ab")
+    assert wrapping(quotient, lambda texts: ["decimal(38,7)"] * len(texts)) == "`a` / `b`"
+    assert wrapping(quotient, lambda texts: ["double"] * len(texts)) == "`a` / `b`"
+    assert wrapping(checked_over("1 - a / b", "ab"), lambda texts: ["decimal(38,6)"] * len(texts)) == (
         "try_subtract(1, CASE WHEN `b` = 0 THEN `a` / `b` ELSE try_divide(`a`, `b`) END)"
     )

@@ -9,13 +9,14 @@ from pyspark.sql import functions as F
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
 from hintplan.runtime.expressions.bounded import MOST_CHARACTERS, MOST_COPIES, MOST_DIGITS, bounded
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.spark_columns import spark_expression
 
 
-def checked(text: str) -> str:
+def checked(text: str) -> CheckedExpression:
     columns = {(name,): name for name in ("s", "n", "z")}
-    return check_expression(text, columns, operator="calc_t", path="operators.calc_t.filter").sql
+    return check_expression(text, columns, operator="calc_t", path="operators.calc_t.filter")
 
 
 SMALL = [

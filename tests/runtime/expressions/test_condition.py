@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.expressions.condition import compile_filter, compile_value
+from hintplan.runtime.expressions.condition import compile_filter, compile_values
+from tests.runtime.expressions.checking import checked_over
 from tests.runtime.integers import BITS, ROWS, number
 
 INT = (
@@ -20,7 +21,7 @@ INT = (
 
 def value_of(text: str, values: list, kind: pa.DataType) -> list:
     table = pa.table({"x": pa.array(values, kind)})
-    return compile_value(text, table.schema, path="filter").answers(table, table, len(values)).to_pylist()
+    return compile_values(checked_over(text, ["x"]), table.schema).answers(table, table, len(values)).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_a_double_becomes_the_nearest_integer() -> None:
 
 def test_what_arrow_cannot_do_is_refused_by_name() -> None:
     with pytest.raises(RunError, match=r"a join condition cannot contain TRY_CAST\(x AS DATE\)"):
-        compile_filter("try_cast(x AS DATE) IS NULL", pa.schema([("x", pa.string())]), path="filter")
+        compile_filter(checked_over("try_cast(x AS DATE) IS NULL", ["x"]), pa.schema([("x", pa.string())]))
 
 
 def test_integers_of_all_widths_wrap_around() -> None:
@@ -60,7 +61,8 @@ def test_integers_of_all_widths_wrap_around() -> None:
     table = pa.table({name: pa.array([row[name] for row in ROWS], kind) for name, kind in kinds.items()})
     for _ in range(300):
         wanted = number(rng)
-        found = compile_value(wanted.text, table.schema, path="filter").answers(table, table, len(ROWS))
+        compiled = compile_values(checked_over(wanted.text, table.column_names), table.schema)
+        found = compiled.answers(table, table, len(ROWS))
         assert tuple(found.to_pylist()) == wanted.values, wanted.text
 
 

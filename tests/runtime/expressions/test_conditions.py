@@ -17,12 +17,14 @@ from hintplan.plans.errors import RunError, SqlError
 from hintplan.plans.operators import Join
 from hintplan.runtime.builders.bound import state_schema
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.arithmetic import spark_expression
-from hintplan.runtime.expressions.condition import compile_condition, compile_value
+from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.condition import compile_values
+from hintplan.runtime.expressions.spark_columns import spark_expression
 from hintplan.runtime.operators.join import JoinOperator
 from hintplan.runtime.spark.session import prepare_session
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
+from tests.runtime.expressions.checking import checked_over, compiled_condition
 from tests.runtime.expressions.condition_values import (
     COMPARISONS,
     ROWS,
@@ -54,8 +56,8 @@ def frame(spark: SparkSession) -> DataFrame:
     return in_spark(own).localCheckpoint()
 
 
-def checked(text: str) -> str:
-    return check_expression(text, COLUMNS, operator="j", path="operators.j.condition").sql
+def checked(text: str) -> CheckedExpression:
+    return check_expression(text, COLUMNS, operator="j", path="operators.j.condition")
 
 
 def joining(text: str) -> Join:
@@ -65,7 +67,12 @@ def joining(text: str) -> Join:
 def in_arrow(text: str) -> list[Any]:
     """Its value for all pairs."""
     rows = pa.table([column for side in pairs() for column in side.columns], list(COLUMNS.values()))
-    return compile_value(checked(text), rows.schema, path="x").answers(rows, rows, rows.num_rows).to_pylist()
+    return answers_in_arrow(text, rows).to_pylist()
+
+
+def answers_in_arrow(text: str, rows: pa.Table) -> pa.Array:
+    compiled = compile_values(checked_over(checked(text).sql, rows.column_names), rows.schema)
+    return compiled.answers(rows, rows, rows.num_rows)
 
 
 def different(frame: DataFrame, texts: list[str], in_spark: list[Column]) -> dict[str, tuple[Any, ...]]:
@@ -94,7 +101,7 @@ OF_ANOTHER_KIND = [pair for name in ("time", "milli") for pair in ((name, "zoned
 def test_all_pairs_of_types_are_compared_as_in_spark_by_joins_of_all_kinds(frame: DataFrame) -> None:
     asked = [(a, sign, b) for a, b in ACCEPTED for sign in COMPARISONS]
     texts = [f"l.{a} {sign} r.{b}" for a, sign, b in asked]
-    held = answers(frame, [F.expr(checked(text)) for text in texts])
+    held = answers(frame, [F.expr(checked(text).sql) for text in texts])
     for number, ((a, _, b), text, theirs) in enumerate(zip(asked, texts, held, strict=True)):
         assert in_arrow(text) == theirs, text
         # Each pair of types meets all kinds of joins, each with another comparison.
@@ -114,7 +121,7 @@ def joined(kind: str, a: str, b: str, text: str) -> Counter:
         left_keys=("k",),
         right_keys=("k",),
         changelog=(False, False),
-        condition=compile_condition(joining(text), left, right),
+        condition=compiled_condition(joining(text), left, right),
         ttls=(0, 0),
         columns=tuple((side, side, "n") for side in shown),
         emits_changelog=True,
@@ -150,7 +157,7 @@ def test_pairs_of_types_that_sql_does_not_compare_are_refused() -> None:
         if (a, b) in [*ACCEPTED, *OF_ANOTHER_KIND]:
             plan = compile_sql(sql)
             (join,) = [op for op in plan.operators if isinstance(op, Join)]
-            compile_condition(join, *(state_schema(output_columns(plan)[side]) for side in join.inputs))
+            compiled_condition(join, *(state_schema(output_columns(plan)[side]) for side in join.inputs))
             continue
         with pytest.raises(SqlError, match="does not take"):
             compile_sql(sql)
@@ -204,7 +211,7 @@ def test_arithmetic_choice_and_casts_have_the_types_and_values_of_spark(frame: D
     asked = [spark_expression(frame, checked(text)) for text in texts]
     kinds = [spark_sends(field.dataType) for field in frame.select(*asked).schema]
     for text, theirs, kind in zip(texts, answers(frame, asked), kinds, strict=True):
-        ours = compile_value(checked(text), rows.schema, path="select").answers(rows, rows, rows.num_rows)
+        ours = answers_in_arrow(text, rows)
         assert ours.type == kind, text
         assert ours.equals(pa.array(theirs, kind)) or same(ours.to_pylist(), theirs), text
 

@@ -20,10 +20,10 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Join
 from hintplan.runtime.builders.join import with_condition_above
 from hintplan.runtime.builders.stream import conditions_above
-from hintplan.runtime.expressions.condition import compile_condition
-from hintplan.runtime.expressions.exact import Split, split_condition
+from hintplan.runtime.expressions.exact import split_condition
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
+from tests.runtime.expressions.checking import checked_over_sides, compiled_condition
 from tests.runtime.operators.test_join_operator import join
 from tests.runtime.pipeline import Pipeline
 
@@ -62,7 +62,16 @@ def holds(condition: str, left: pa.Table, right: pa.Table) -> list[bool]:
     op = Join(
         id="j", inputs=("a", "b"), join_type="inner", keys=(), condition=condition, state=(), output=(), changelog=()
     )
-    return compile_condition(op, left.schema, right.schema).holds(left, right, left.num_rows).tolist()
+    compiled = compiled_condition(op, left.schema, right.schema)
+    assert compiled is not None
+    return compiled.holds(left, right, left.num_rows).tolist()
+
+
+def split(condition: str) -> tuple[str | None, str | None]:
+    """The texts of the condition that the join checks, and that Spark checks above it."""
+    checked = checked_over_sides(condition, [*SCHEMA.names, "nested"], SCHEMA.names)
+    within, above = (part and part.text for part in split_condition(checked, SCHEMA, SCHEMA))
+    return within, above
 
 
 def ordered(value: Any) -> Any:
@@ -81,7 +90,7 @@ def test_comparisons_in_the_join_are_those_of_the_values(one: str, other: str) -
     right = pa.table({other: pa.array([b for _, b in pairs], TYPES[other][0])})
     for sign, compare in COMPARISONS.items():
         condition = f"l.{one} {sign} r.{other}"
-        assert split_condition(condition, SCHEMA, SCHEMA) == Split(condition, None)
+        assert split(condition) == (condition, None)
         expected = [None not in (a, b) and bool(compare(ordered(a), ordered(b))) for a, b in pairs]
         assert holds(condition, left, right) == expected, condition
 
@@ -119,7 +128,7 @@ CONSTANTS = [
 def test_constants_are_compared_by_their_value(condition: str, expected: Callable[[dict], bool]) -> None:
     rows = [{name: values[i % len(values)] for name, (_, values) in TYPES.items()} for i in range(12)]
     table = pa.Table.from_pylist(rows, SCHEMA)
-    assert split_condition(condition, SCHEMA, SCHEMA) == Split(condition, None)
+    assert split(condition) == (condition, None)
     assert holds(condition, table, table) == [bool(expected(row)) for row in rows]
 
 
@@ -132,7 +141,7 @@ def test_null_is_neither_in_nor_out_of_a_list_but_the_same_as_null() -> None:
         "NOT coalesce(l.int = r.int, l.int IS NULL AND r.int IS NULL)": [False, True, False],
         "l.int IS NOT NULL OR r.int IS NULL": [True, False, True],
     }.items():
-        assert split_condition(condition, SCHEMA, SCHEMA) == Split(condition, None)
+        assert split(condition) == (condition, None)
         assert holds(condition, left, right) == expected, condition
 
 
@@ -161,19 +170,20 @@ def test_null_is_neither_in_nor_out_of_a_list_but_the_same_as_null() -> None:
     ],
 )
 def test_what_is_not_certain_is_left_to_spark(condition: str) -> None:
-    assert split_condition(condition, SCHEMA, SCHEMA) == Split(None, condition)
+    assert split(condition) == (None, condition)
 
 
 def test_documents_are_read_within() -> None:
     condition = "hp_json_value(l.text, '$.a') = r.text"
-    assert split_condition(condition, SCHEMA, SCHEMA) == Split(condition, None)
+    assert split(condition) == (condition, None)
     left, right = pa.table({"text": ['{"a": "x"}', '{"a": "y"}', "{", None]}), pa.table({"text": ["x"] * 4})
     op = Join(
         id="j", inputs=("a", "b"), join_type="left", keys=(), condition=condition, state=(), output=(),
         changelog=("+I", "-D"),
     )  # fmt: skip
-    answers = compile_condition(op, SCHEMA, SCHEMA).answers(left, right, 4)
-    assert answers.to_pylist() == [True, False, None, None]
+    compiled = compiled_condition(op, SCHEMA, SCHEMA)
+    assert compiled is not None
+    assert compiled.answers(left, right, 4).to_pylist() == [True, False, None, None]
 
 
 def test_a_conjunction_is_shared_out_as_it_is_written() -> None:
@@ -181,7 +191,7 @@ def test_a_conjunction_is_shared_out_as_it_is_written() -> None:
         "l.int BETWEEN 1 AND r.big AND upper(l.text) BETWEEN 'A' AND 'B AND C' and (l.int = 1 AND r.int = 2) AND "
         "CASE WHEN l.flag AND r.flag THEN lower(l.text) ELSE 'b' END = 'a' AND NOT r.flag"
     )
-    assert split_condition(condition, SCHEMA, SCHEMA) == Split(
+    assert split(condition) == (
         "l.int BETWEEN 1 AND r.big AND (l.int = 1 AND r.int = 2) AND NOT r.flag",
         "upper(l.text) BETWEEN 'A' AND 'B AND C' AND CASE WHEN l.flag AND r.flag THEN lower(l.text) ELSE 'b' END = 'a'",
     )
@@ -189,7 +199,7 @@ def test_a_conjunction_is_shared_out_as_it_is_written() -> None:
 
 def test_or_holds_more_loosely_than_and() -> None:
     condition = "l.int = 1 AND r.int = 2 OR upper(l.text) = 'A'"
-    assert split_condition(condition, SCHEMA, SCHEMA) == Split(None, condition)
+    assert split(condition) == (None, condition)
 
 
 def test_a_date_that_is_none_is_refused() -> None:

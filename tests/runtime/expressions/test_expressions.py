@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -9,9 +11,10 @@ from pyspark.sql import functions as F
 from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
 from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions.allowed import MAX_LENGTH, check_expression
-from hintplan.runtime.expressions.json_functions import register_called
+from hintplan.runtime.expressions.spark_columns import register_called
 
 COLUMNS = {(name,): name for name in ("a", "b", "s", "ts", "arr", "m", "o", "two words", "back`tick", "select")}
+ROOT = Path(__file__).parents[3]
 PATH = "operators.calc_t.filter"
 
 
@@ -136,6 +139,40 @@ def test_a_join_condition_addresses_columns_by_side() -> None:
         check_expression("k = 1", columns, operator="join_l_r", path="p")
 
 
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_harmful_part_is_refused_in_any_conjunct(text: str) -> None:
+    with pytest.raises(RunError):
+        check_expression(f"a = 1 AND ({text}) AND b", COLUMNS, operator="calc_t", path=PATH)
+
+
+@pytest.mark.parametrize(
+    "text", ["a = 1 AND b and s BETWEEN 'x' AND 'y'", "(a = 1 AND b) AND NOT b", "a = 1 AND b OR b"]
+)
+def test_the_conjuncts_are_the_pieces_that_spark_gets_with_the_trees_of_their_texts(text: str) -> None:
+    whole = check_expression(text, COLUMNS, operator="calc_t", path=PATH)
+    parts = whole.conjuncts()
+    assert " AND ".join(part.sql for part in parts) == whole.sql.replace(" and ", " AND ")
+    for part in parts:
+        alone = check_expression(part.text, COLUMNS, operator="calc_t", path=PATH)
+        assert (part.sql, part.tree, set(part.columns)) == (alone.sql, alone.tree, set(alone.columns))
+
+
+def test_only_the_check_makes_checked_expressions_and_few_modules_give_spark_a_text() -> None:
+    """The others give it a text of their own: no part of a plan but checked expressions and quoted names."""
+    sources = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in (ROOT / "runtime").rglob("*.py")}
+    assert [path for path, source in sources.items() if " CheckedExpression(" in source] == [
+        "runtime/expressions/allowed.py"
+    ]
+    assert {path for path, source in sources.items() if "F.expr(" in source or "selectExpr(" in source} == {
+        "runtime/builders/aggregate.py",
+        "runtime/builders/lookup_join.py",
+        "runtime/builders/union.py",
+        "runtime/builders/values.py",
+        "runtime/connectors/filesystem/stored.py",
+        "runtime/expressions/spark_columns.py",
+    }
+
+
 def test_nothing_that_calls_into_the_jvm_or_reads_files_is_on_the_list() -> None:
     dangerous = {
         "reflect", "try_reflect", "java_method", "input_file_name", "input_file_block_start", "current_user", "user",
@@ -229,7 +266,7 @@ def test_rewriting_does_not_change_what_spark_computes(spark: SparkSession) -> N
     texts = [*SAME_MEANING, *CALLS]
     frame = spark.sql("SELECT 7 AS a, true AS b, 'banana_1' AS s, TIMESTAMP_NTZ '2024-02-28 23:30:00' AS ts")
     for text in CALLS:
-        register_called(frame, text)
+        register_called(frame, check_expression(text, COLUMNS, operator="calc_t", path=PATH))
     columns = [F.expr(text).alias(f"given{i}") for i, text in enumerate(texts)]
     columns += [F.expr(checked(text)).alias(f"checked{i}") for i, text in enumerate(texts)]
     both = frame.select(*columns)

@@ -9,16 +9,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from hintplan.plans.declarations.json_functions import JSON_FUNCTIONS
+from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions import json_documents, json_reader
+from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.exact import exact_value
 from hintplan.runtime.expressions.json_calls import FUNCTIONS, rows_at_once
 from hintplan.runtime.operators.calc import ArrowCalc, Chosen, Computed
 from tests.flink.function_values import FAILS, TABLES
 from tests.flink.test_function_values import compiled
 from tests.flink.test_functions import same
+from tests.runtime.expressions.checking import checked_over
 
 FLINK = Path(__file__).parents[2] / "flink"
 RECORDED: dict[str, dict[str, Any]] = json.loads((FLINK / "functions_of_rows.json").read_text(encoding="utf-8"))
@@ -37,16 +40,19 @@ def argument(node: exp.Expr) -> Any:
 
 
 @cache
-def single_calls(table: str) -> dict[str, tuple[str, str, list[Any]]]:
-    """Of the recorded expressions over a table, those that are one call over its documents: the checked text, the
+def single_calls(table: str) -> dict[str, tuple[CheckedExpression, str, list[Any]]]:
+    """Of the recorded expressions over a table, those that are one call over its documents: the checked call, the
     function and its other arguments.
     """
     calls = {}
     for sql, recorded in RECORDED[table].items():
         plan = compiled(table, sql)
-        node = parse_one(plan[0], dialect="spark") if not isinstance(plan, str) and "error" not in recorded else None
+        if isinstance(plan, str) or "error" in recorded:
+            continue
+        checked, _ = plan
+        node = checked.tree
         if isinstance(node, exp.Anonymous) and node.name in FUNCTIONS and node.expressions[0].name == "d":
-            calls[sql] = (plan[0], node.name, [argument(each) for each in node.expressions[1:]])
+            calls[sql] = (checked, node.name, [argument(each) for each in node.expressions[1:]])
     return calls
 
 
@@ -77,7 +83,7 @@ def test_a_calc_in_arrow_calls_them_for_all_rows(table: str) -> None:
     rows = pa.table({"d": pa.chunked_array([documents[:1], documents[1:]], pa.string())})
     different = {}
     for sql, (text, name, _) in single_calls(table).items():
-        value = exact_value(text, rows.schema, FUNCTIONS[name].kind, path="p")
+        value = exact_value(text, rows.schema, FUNCTIONS[name].kind)
         assert value is not None, f"Arrow does not compute {sql}"
         items = (("a", Computed(value)), ("d", Chosen("d")), ("b", Computed(value)))
         for size in (None, 1, 7):
@@ -102,7 +108,14 @@ def test_arrow_leaves_to_spark_what_is_not_of_a_column_and_constants(name: str) 
         f"{name}(`d`{right}, `n`)": False, f"{name}()": False,
     }  # fmt: skip
     kind = FUNCTIONS[name].kind
-    assert {call: exact_value(call, schema, kind, path="p") is not None for call in calls} == calls
+
+    def is_computed(call: str) -> bool:
+        try:
+            return exact_value(checked_over(call, schema.names), schema, kind) is not None
+        except RunError:  # not even Spark may compute it
+            return False
+
+    assert {call: is_computed(call) for call in calls} == calls
 
 
 def test_calls_that_read_the_same_documents_take_as_many_rows_as_are_remembered() -> None:
@@ -111,15 +124,15 @@ def test_calls_that_read_the_same_documents_take_as_many_rows_as_are_remembered(
     many = rows_at_once([one, two])
     assert many is not None
     texts = [f"[{number}, 1.0]" for number in range(many)]
-    documents = [json_reader.document(text) for text in texts]
-    assert all(json_reader.document(text) is document for text, document in zip(texts, documents, strict=True))
+    documents = [json_reader.json_document(text) for text in texts]
+    assert all(json_reader.json_document(text) is document for text, document in zip(texts, documents, strict=True))
 
 
 def test_of_long_documents_few_are_kept() -> None:
     texts = [f'["{"x" * 20_000}", {number}]' for number in range(20)]
-    first, *_, last = [json_reader.document(text) for text in texts]
-    assert json_reader.document(texts[-1]) is last
-    again = json_reader.document(texts[0])
+    first, *_, last = [json_reader.json_document(text) for text in texts]
+    assert json_reader.json_document(texts[-1]) is last
+    again = json_reader.json_document(texts[0])
     assert again == first
     assert again is not first
 
@@ -131,10 +144,10 @@ def test_documents_are_as_deep_as_flink_reads_them_wherever_they_are_read() -> N
         if frames:
             return below(frames - 1)
         return (
-            json_documents.is_json(deep, "array"),
+            json_documents.is_document(deep, "array"),
             json_documents.json_query(deep, "$") == deep,
-            json_documents.is_json(deeper, "array"),
-            json_documents.is_json("[" + "{}," * 5000 + "1]", "array"),
+            json_documents.is_document(deeper, "array"),
+            json_documents.is_document("[" + "{}," * 5000 + "1]", "array"),
         )
 
     for frames in (0, 300):
@@ -144,5 +157,5 @@ def test_documents_are_as_deep_as_flink_reads_them_wherever_they_are_read() -> N
 
 
 def test_an_endless_number_of_brackets_is_no_document() -> None:
-    assert json_documents.is_json("[" * 1_000_000, "value") is False
+    assert json_documents.is_document("[" * 1_000_000, "value") is False
     assert json_documents.json_value('{"a":' * 100_000, "lax $.a", "empty", "error") == "empty"

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.expressions.condition import compile_value
+from hintplan.runtime.expressions.condition import compile_values
+from tests.runtime.expressions.checking import checked_over
 from tests.sample import sampled
 
 ADDRESS = pa.struct([("city", pa.string()), ("zip", pa.int32())])
@@ -82,7 +83,7 @@ def some_row(random: Random) -> Row:
 def test_a_part_is_what_python_takes(text: str, seed: int) -> None:
     random = Random(seed)
     rows = [some_row(random) for _ in range(random.randrange(12))]
-    compiled = compile_value(text, SCHEMA, path="select")
+    compiled = compile_values(checked_over(text, SCHEMA.names), SCHEMA)
     assert not compiled.expression.may_fail
     assert not compiled.expression.by_row
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
@@ -110,4 +111,4 @@ REFUSED = [
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_spark_reads_otherwise_is_left_to_it(text: str) -> None:
     with pytest.raises(RunError):
-        compile_value(text, SCHEMA, path="select")
+        compile_values(checked_over(text, SCHEMA.names), SCHEMA)

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hintplan.plans.operators import Join, JoinColumn
-from hintplan.runtime.expressions.condition import compile_condition
 from hintplan.runtime.operators.join import JoinOperator
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, stable_hash
+from tests.runtime.expressions.checking import compiled_condition
 from tests.runtime.flink_model import JoinModel
 
 LEFT = pa.schema([("k", pa.int64()), ("a", pa.string())])
@@ -35,7 +35,7 @@ def join(kind: str, *, ttls=(0, 0), condition: str | None = None, changelog=(Tru
             id="join_l_r", inputs=("l", "r"), join_type=kind, keys=(), condition=condition, state=(), output=output,
             changelog=("+I", "-D"),
         )  # fmt: skip
-        compiled = compile_condition(op, LEFT, RIGHT)
+        compiled = compiled_condition(op, LEFT, RIGHT)
     return JoinOperator(
         kind=kind,
         left=LEFT,
