@@ -1,10 +1,10 @@
 """The positions of changes to a plan, in the newer plan file or in the script that it is compiled from.
 
->>> from hintplan.plans.compare.diff import diff
+>>> from hintplan.plans.compare.diff import compare_plans
 >>> from hintplan.plans.model.plan import Plan
 >>> plan = Plan(name="b")
 >>> source = PlanSource(name="b.json", file="b.json", data=b'{\\n "name": "b"}', plan=plan)
->>> locate(source, diff(Plan(name="a"), plan))
+>>> locate(source, compare_plans(Plan(name="a"), plan))
 [Location(file='b.json', line=2, column=10)]
 """
 
