@@ -19,7 +19,7 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.runtime.connectors.given import Given
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.engine.arrow_rows import ArrowRows
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.source import LookupSource
 from hintplan.runtime.spark.explanation import WrongLine
 from hintplan.runtime.storage.pins import PinPlace
@@ -128,7 +128,7 @@ class ConnectorCode:
     read: Reader | None = None
     read_in_arrow: Callable[[SparkSession, str, Table, tuple[str, ...]], ArrowRows | None] | None = None
     read_batch: BatchReader | None = None
-    asking: Callable[[Asked], ConnectorCode] | None = None
+    asking: Callable[[PushedFilter], ConnectorCode] | None = None
     read_files: Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None = None
     wrong_line: Callable[[SparkSession, Table, str], WrongLine | None] | None = None
     writer: Writer | None = None

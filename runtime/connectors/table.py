@@ -39,7 +39,7 @@ from hintplan.runtime.connectors.given import NOTHING, Given
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.times import as_texts, checked, times_of
 from hintplan.runtime.engine.arrow_rows import ArrowRows
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.source import LookupSource
 from hintplan.runtime.spark.explanation import FailedTables, WrongLine
 from hintplan.runtime.storage.pins import PinPlace
@@ -72,7 +72,7 @@ def read(
     *,
     row_order: bool = False,
     pins: PinPlace | None = None,
-    asked: Asked | None = None,
+    pushed_filter: PushedFilter | None = None,
     given: Given = NOTHING,
 ) -> DataFrame:
     """Return the rows of table ``name`` as a stream of exactly the physical ``columns``.
@@ -81,12 +81,12 @@ def read(
     the columns of ``ROW_ORDER``.
 
     - ``pins``: the place where a source that queries another system keeps the answers; None if nothing depends on them.
-    - ``asked``: a condition; rows that do not satisfy it may be omitted.
+    - ``pushed_filter``: a condition; rows that do not satisfy it may be omitted.
     - ``given``: the DataFrames and functions of the program that runs the plan.
 
     Raises RunError if the connector cannot read, or if its source does not exist.
     """
-    reader = _able(_code(table, asked, given).read, "read", name, table)
+    reader = _able(_code(table, pushed_filter, given).read, "read", name, table)
     return checked(reader(spark, name, as_texts(table), columns, row_order=row_order, pins=pins), name, table)
 
 
@@ -102,11 +102,11 @@ def read_batch(
     table: Table,
     columns: tuple[str, ...],
     *,
-    asked: Asked | None = None,
+    pushed_filter: PushedFilter | None = None,
     given: Given = NOTHING,
 ) -> DataFrame:
     """Return all current rows of table ``name`` as a batch, otherwise like :func:`read`."""
-    reader = _able(_code(table, asked, given).read_batch, "read", name, table)
+    reader = _able(_code(table, pushed_filter, given).read_batch, "read", name, table)
     return checked(reader(spark, name, as_texts(table), columns), name, table)
 
 
@@ -262,11 +262,11 @@ def refuse_unbounded(name: str, table: Table) -> None:
         )
 
 
-def _code(table: Table, asked: Asked | None = None, given: Given = NOTHING) -> ConnectorCode:
+def _code(table: Table, pushed_filter: PushedFilter | None = None, given: Given = NOTHING) -> ConnectorCode:
     code = CODE[table.options["connector"]]
     if code.handed is not None:
         return code.handed(given)
-    return code if asked is None or code.asking is None else code.asking(asked)
+    return code if pushed_filter is None or code.asking is None else code.asking(pushed_filter)
 
 
 _Way = TypeVar("_Way")

@@ -16,8 +16,8 @@ from sqlglot import exp, parse_one
 
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.expressions.asked import Asked, Comparison, Junction
 from hintplan.runtime.expressions.constants import number_constant, text_constant
+from hintplan.runtime.expressions.pushed_filter import Comparison, Junction, PushedFilter
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -25,7 +25,7 @@ _COMPARISONS: Mapping[type[exp.Expr], str] = {
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def compile_asked(text: str, types: Mapping[str, str], *, path: str) -> Asked:
+def compile_asked(text: str, types: Mapping[str, str], *, path: str) -> PushedFilter:
     """Compile a checked expression over columns with these types; RunError if it cannot be pushed down to a source."""
     return _Compiler(text, types, path).condition(parse_one(text, dialect="spark"))
 
@@ -34,7 +34,7 @@ class _Compiler:
     def __init__(self, text: str, types: Mapping[str, str], path: str) -> None:
         self.text, self.types, self.path = text, types, path
 
-    def condition(self, node: exp.Expr) -> Asked:
+    def condition(self, node: exp.Expr) -> PushedFilter:
         node = node.unnest()
         if isinstance(node, exp.And | exp.Or):
             parts = tuple(self.condition(part) for part in node.flatten())

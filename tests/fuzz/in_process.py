@@ -33,7 +33,7 @@ from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.pack import TICK, Packing, hashed
 from hintplan.runtime.engine.process import joined
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_order
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.plan import LookupRun
 from hintplan.runtime.operator import KIND, StatefulOperator
 from hintplan.runtime.state.memory import MemoryStore
@@ -126,13 +126,13 @@ class Stream:
         *,
         row_order: bool = False,
         pins: PinPlace | None = None,
-        asked: Asked | None = None,
+        pushed_filter: PushedFilter | None = None,
         given: Given = NOTHING,
     ) -> DataFrame:
         # Only what asks another system has a place for pins and a condition to ask it.
         assert given == NOTHING
         assert pins is None
-        assert asked is None
+        assert pushed_filter is None
         return _frame(spark, self._scanned(name, table, columns, row_order=row_order))
 
     def _read_in_arrow(

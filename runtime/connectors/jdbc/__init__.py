@@ -17,7 +17,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.connector import ConnectorCode, FilesIn, Mark
 from hintplan.runtime.connectors.jdbc import scan, server_write, write
 from hintplan.runtime.connectors.micro_batch import MicroBatch
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.source import LookupSource, source_of_classes
 from hintplan.runtime.storage.pins import PinPlace
 
@@ -54,19 +54,23 @@ def _read(
     *,
     row_order: bool = False,
     pins: PinPlace | None = None,
-    asked: Asked | None = None,
+    pushed_filter: PushedFilter | None = None,
 ) -> DataFrame:
-    return scan.read(spark, name, table, columns, _lookup(table.options), pins, asked)
+    return scan.read(spark, name, table, columns, _lookup(table.options), pins, pushed_filter)
 
 
 def _read_batch(
-    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, asked: Asked | None = None
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, pushed_filter: PushedFilter | None = None
 ) -> DataFrame:
-    return scan.read_batch(spark, name, table, columns, _lookup(table.options), asked)
+    return scan.read_batch(spark, name, table, columns, _lookup(table.options), pushed_filter)
 
 
-def _asking(asked: Asked) -> ConnectorCode:
-    return replace(CODE, read=partial(_read, asked=asked), read_batch=partial(_read_batch, asked=asked))
+def _asking(pushed_filter: PushedFilter) -> ConnectorCode:
+    return replace(
+        CODE,
+        read=partial(_read, pushed_filter=pushed_filter),
+        read_batch=partial(_read_batch, pushed_filter=pushed_filter),
+    )
 
 
 def _sink(table: Table) -> ModuleType:

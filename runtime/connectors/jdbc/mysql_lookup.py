@@ -26,7 +26,7 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.jdbc.mysql_connection import code_of, connection, passes, quoted, told
-from hintplan.runtime.expressions.asked import Asked, asked_sql
+from hintplan.runtime.expressions.pushed_filter import PushedFilter, pushed_filter_sql
 from hintplan.runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
 from hintplan.runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from hintplan.runtime.lookup.sources.failures import SourceUnavailable
@@ -116,8 +116,10 @@ class MysqlScan(ScanFunction):
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
         return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: Asked | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``asked``."""
+    def scan_part(
+        self, context: LookupContext, part: ScanPart | None, pushed_filter: PushedFilter | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``pushed_filter``."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))
         decode = _decoding(context, context.columns)
@@ -126,7 +128,7 @@ class MysqlScan(ScanFunction):
             try:
                 with session.cursor() as cursor:
                     read = _read(cursor, context, context.columns)
-                where, bound = _where(part, asked, read)
+                where, bound = _where(part, pushed_filter, read)
                 with session.cursor(SSCursor) as cursor:
                     cursor.execute(_select(context, read) + where, bound)
                     while rows := cursor.fetchmany(size):
@@ -148,15 +150,17 @@ def _session(context: LookupContext) -> pymysql.Connection[Any]:
     return session
 
 
-def _where(part: ScanPart | None, asked: Asked | None, read: Mapping[str, Value]) -> tuple[str, tuple[Any, ...]]:
+def _where(
+    part: ScanPart | None, pushed_filter: PushedFilter | None, read: Mapping[str, Value]
+) -> tuple[str, tuple[Any, ...]]:
     """Return the WHERE clause and its parameters."""
     conditions: list[str] = []
     bound: tuple[Any, ...] = ()
     if part is not None:
         conditions.append(f"t.{quoted(part.column)} BETWEEN %s AND %s")
         bound = (part.low, part.high)
-    if asked is not None:
-        text, values = asked_sql(asked, lambda name: read[name].compared)
+    if pushed_filter is not None:
+        text, values = pushed_filter_sql(pushed_filter, lambda name: read[name].compared)
         conditions.append(f"({text})")
         bound += values
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), bound

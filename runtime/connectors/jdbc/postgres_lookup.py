@@ -22,7 +22,7 @@ from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.jdbc.postgres_connection import REFUSED_HINT, connection_settings, is_refused, passes
 from hintplan.runtime.connectors.jdbc.postgres_query import KeyQuery, key_query, probe_query, scan_query
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
 from hintplan.runtime.lookup.sources.failures import SourceUnavailable, redacted
 from hintplan.runtime.types import to_arrow
@@ -136,11 +136,13 @@ class PostgresScan(ScanFunction):
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
         return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: Asked | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``asked``."""
+    def scan_part(
+        self, context: LookupContext, part: ScanPart | None, pushed_filter: PushedFilter | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``pushed_filter``."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         with failures(context), psycopg.connect(**_connection_settings(context)) as connection:
-            query, bound = scan_query(context, _probe(connection, context), part, asked)
+            query, bound = scan_query(context, _probe(connection, context), part, pushed_filter)
             with connection.transaction(), connection.cursor(name="scan", binary=True) as cursor:
                 cursor.execute(query.statement, bound)
                 while rows := cursor.fetchmany(int(_option(context, "scan.fetch-size"))):

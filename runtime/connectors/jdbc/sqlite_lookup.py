@@ -84,10 +84,10 @@ class SqliteScan(ScanFunction):
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
         return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: None) -> Iterator[pa.RecordBatch]:
+    def scan_part(self, context: LookupContext, part: ScanPart | None, pushed_filter: None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of ``part``, or of the whole table.
 
-        There is no condition ``asked``, because an SQLite column can hold values of any type.
+        There is no condition ``pushed_filter``, because an SQLite column can hold values of any type.
         """
         where = "" if part is None else f" WHERE {_column(part.column)} BETWEEN ? AND ?"
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
