@@ -53,9 +53,9 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
     table = edges.plan.tables[operator.table]
     row_order = operator.id in edges.row_order or operator.id in edges.ordered_by_scan
     pins = edges.pins.get(operator.id)
-    rows = connectors.read(
+    rows = connectors.read_stream(
         edges.spark, operator.table, table, operator.columns,
-        row_order=row_order, pins=pins, pushed_filter=_pushed_filter(operator, table), given=edges.given,
+        row_order=row_order, pins=pins, pushed_filter=_pushed_filter(operator, table), objects=edges.objects,
     )  # fmt: skip
     return marked(rows, operator.id)
 
@@ -64,7 +64,7 @@ def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     table = edges.plan.tables[operator.table]
     pushed_filter = _pushed_filter(operator, table)
     return connectors.read_batch(
-        edges.spark, operator.table, table, operator.columns, pushed_filter=pushed_filter, given=edges.given
+        edges.spark, operator.table, table, operator.columns, pushed_filter=pushed_filter, objects=edges.objects
     )
 
 

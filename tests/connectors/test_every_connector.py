@@ -19,8 +19,25 @@ import hintplan.plans.connectors
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.connectors.connector import Connector
 from hintplan.plans.connectors.options import bad_value
-from hintplan.plans.connectors.table import CONNECTORS, can_lookup, can_read, can_write, is_bounded, writes_files
+from hintplan.plans.connectors.table import (
+    CONNECTORS,
+    can_lookup,
+    can_read,
+    can_write,
+    is_bounded,
+    is_read_in_streams,
+    overwrites,
+    writes_files,
+)
 from hintplan.plans.declarations.tables import Column, Table, TableColumn
+from hintplan.runtime.connectors.connector import (
+    CountingSink,
+    LookupTable,
+    OverwritingSink,
+    Sink,
+    Source,
+    StreamSource,
+)
 from hintplan.runtime.connectors.table import CODE, lookup_source
 from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from hintplan.runtime.lookup.source import open_source
@@ -198,16 +215,16 @@ def test_there_is_a_table_of_every_connector():
 def test_the_runtime_has_code_for_what_a_connector_says_it_can(table):
     assert check_table("t", table) == ()
     connector, code = CONNECTORS[table.options["connector"]], CODE[table.options["connector"]]
-    reading = connector.reading
-    assert (code.read is not None) == (reading is not None and reading.in_streams)
-    ways = (code.read_batch, code.writer, code.batch_writer, code.micro_batch_writer)
     reads, writes = connector.reading is not None, connector.writing is not None
-    assert [way is not None for way in ways] == [reads, writes, writes, writes]
-    assert (code.lookup is not None) == (connector.looking_up is not None)
+    assert isinstance(code, StreamSource) == is_read_in_streams(table)
+    assert (isinstance(code, Source), isinstance(code, Sink)) == (reads, writes)
+    assert isinstance(code, LookupTable) == (connector.looking_up is not None)
+    assert isinstance(code, OverwritingSink) == overwrites(table)
     assert can_read(table) == reads
     assert writes or not can_write(table)
     if writes_files(table):
-        assert code.batches_had is not None
+        assert isinstance(code, CountingSink)
+        assert code.counts_every_batch(table)
     if not is_bounded(table):
         assert connector.reading is not None
         assert connector.reading.bounding_option in {option.name for option in connector.options}

@@ -27,7 +27,7 @@ from hintplan.runtime.build import builder, scan, stream, values
 from hintplan.runtime.build.edges import Edges, edges_of
 from hintplan.runtime.build.stream import build
 from hintplan.runtime.connectors import table as connectors
-from hintplan.runtime.connectors.given import NOTHING, Given
+from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
 from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics
 from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.pack import TICK, Packing, hashed
@@ -86,7 +86,7 @@ class Stream:
             mock.patch.object(scan, "marked", lambda frame, operator: frame),
             mock.patch.object(values, "one_row", lambda spark: spark.range(0 if self._begun else 1)),
             mock.patch.object(values, "marked", lambda frame, operator: frame),
-            mock.patch.object(connectors, "read", self._read),
+            mock.patch.object(connectors, "read_stream", self._read),
             mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):
             built = build(self._edges, self._plan.by_id)
@@ -127,10 +127,10 @@ class Stream:
         row_order: bool = False,
         pins: PinPlace | None = None,
         pushed_filter: PushedFilter | None = None,
-        given: Given = NOTHING,
+        objects: ProgramObjects = NO_OBJECTS,
     ) -> DataFrame:
         # Only what asks another system has a place for pins and a condition to ask it.
-        assert given == NOTHING
+        assert objects == NO_OBJECTS
         assert pins is None
         assert pushed_filter is None
         return _frame(spark, self._scanned(name, table, columns, row_order=row_order))

@@ -13,13 +13,13 @@ from deltalake.exceptions import TableNotFoundError
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.delta.confined import held, refuse_links, refuse_parts_elsewhere
 from hintplan.runtime.connectors.delta.features import unread_features
-from hintplan.runtime.connectors.delta.table import check_columns, failures, store_options
+from hintplan.runtime.connectors.delta.table import check_columns, delta_failures, store_options
 from hintplan.runtime.connectors.lakes.deleted_rows import packed_places
 from hintplan.runtime.connectors.lakes.reading import ListedFile
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 
-def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
+def files_of(target: LakeTarget, version: int | None) -> tuple[ListedFile, ...]:
     """Return the files of a version of the table, or of the newest version if None.
 
     Raises RunError in three cases:
@@ -29,7 +29,7 @@ def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
     - The table has a feature that this reader does not support.
     """
     refuse_links(target)
-    with failures(target):
+    with delta_failures(target):
         try:
             table = DeltaTable(target.storage.root, version=version, storage_options=store_options(target))
         except TableNotFoundError:

@@ -16,27 +16,32 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.connector import OverwritingSink, TableWrite
 from hintplan.runtime.connectors.filesystem.success import mark
-from hintplan.runtime.connectors.filesystem.write import saving
+from hintplan.runtime.connectors.filesystem.write import FileWriter, saving
 from hintplan.runtime.spark.session import is_remote
 
 _STAGED = "_hintplan_overwrite-"
 
 
-def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """Return a function that replaces the existing files with all rows.
+class OverwritingFileWriter(FileWriter, OverwritingSink):
+    """Replaces files, in addition to appending them."""
 
-    Raises RunError immediately on Spark Connect, and in the cases of ``batch_writer``.
-    """
-    if is_remote(df.sparkSession):
-        raise RunError(
-            f"table {name} cannot be overwritten by a client of Spark Connect, which cannot move files",
-            hint="run the job on the cluster itself, or overwrite a table of delta or iceberg",
-            path=f"tables.{name}",
-        )
-    staged = f"{table.options['path'].rstrip('/')}/{_STAGED}{uuid.uuid4()}"
-    save = saving(df, name, table, staged)
-    return partial(_overwrite, df.sparkSession, save, table, staged)
+    def batch_overwriter(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        """Return a function that replaces the existing files with all rows.
+
+        Raises RunError immediately on Spark Connect, and in the cases of ``batch_writer``.
+        """
+        name, table = write.name, write.table
+        if is_remote(rows.sparkSession):
+            raise RunError(
+                f"table {name} cannot be overwritten by a client of Spark Connect, which cannot move files",
+                hint="run the job on the cluster itself, or overwrite a table of delta or iceberg",
+                path=f"tables.{name}",
+            )
+        staged = f"{table.options['path'].rstrip('/')}/{_STAGED}{uuid.uuid4()}"
+        save = saving(rows, name, table, staged)
+        return partial(_overwrite, rows.sparkSession, save, table, staged)
 
 
 def _overwrite(spark: SparkSession, save: Callable[[], None], table: Table, staged: str) -> None:

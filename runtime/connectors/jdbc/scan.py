@@ -16,14 +16,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import LongType, StructField, StructType
 
 from hintplan.plans.connectors.jdbc import ScanPart, scan_parts
 from hintplan.plans.declarations.tables import Column, Table, physical_columns
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.schema import physical_schema
+from hintplan.runtime.connectors.columns import physical_schema
+from hintplan.runtime.connectors.connector import TableRead
 from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.lookup.pinned import batch_pins
@@ -88,35 +89,20 @@ class TableScan:
         yield from pin_of_part.rows.to_batches(max_chunksize=65_536)
 
 
-def read(
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    source: LookupSource,
-    pins: PinPlace | None,
-    pushed_filter: PushedFilter | None,
-) -> DataFrame:
-    """Return the rows of ``table`` that satisfy ``pushed_filter``, or all, as a stream with a single micro-batch."""
-    parts = _parts(table)
+def stream_of_parts(read: TableRead, source: LookupSource) -> DataFrame:
+    """Return the rows of the table that satisfy the pushed-down filter, as a stream with a single micro-batch."""
+    parts = _parts(read.table)
     registered = f"hintplan_jdbc_{uuid.uuid4().hex}"
-    spark.dataSource.register(type("PartsSource", (PartsSource,), {"registered_as": registered}))
-    numbers = spark.readStream.format(registered).schema(_SCHEMA).option("parts", str(len(parts))).load()
-    return _scanned(numbers, name, table, columns, source, parts, pins, pushed_filter)
+    read.spark.dataSource.register(type("PartsSource", (PartsSource,), {"registered_as": registered}))
+    numbers = read.spark.readStream.format(registered).schema(_SCHEMA).option("parts", str(len(parts))).load()
+    return _scanned(numbers, read, source, parts)
 
 
-def read_batch(
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    source: LookupSource,
-    pushed_filter: PushedFilter | None,
-) -> DataFrame:
-    """Return the rows of ``table`` that satisfy ``pushed_filter``, or all."""
-    parts = _parts(table)
-    numbers = spark.range(0, len(parts), 1, len(parts)).toDF(_PART)
-    return _scanned(numbers, name, table, columns, source, parts, None, pushed_filter)
+def batch_of_parts(read: TableRead, source: LookupSource) -> DataFrame:
+    """Return the rows of the table that satisfy the pushed-down filter."""
+    parts = _parts(read.table)
+    numbers = read.spark.range(0, len(parts), 1, len(parts)).toDF(_PART)
+    return _scanned(numbers, read, source, parts)
 
 
 def _parts(table: Table) -> tuple[ScanPart | None, ...]:
@@ -124,22 +110,17 @@ def _parts(table: Table) -> tuple[ScanPart | None, ...]:
 
 
 def _scanned(
-    numbers: DataFrame,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    source: LookupSource,
-    parts: tuple[ScanPart | None, ...],
-    pins: PinPlace | None,
-    pushed_filter: PushedFilter | None,
+    numbers: DataFrame, read: TableRead, source: LookupSource, parts: tuple[ScanPart | None, ...]
 ) -> DataFrame:
-    declared = {column.name: column for column in physical_columns(table)}
-    read = columns or tuple(declared)[:1]  # Arrow has no row count without columns
-    wanted: tuple[Column, ...] = tuple(declared[column] for column in read)
-    options: Mapping[str, str] = {**_NO_LIMIT, **table.options}
-    context = LookupContext(table=name, options=options, keys=(), columns=wanted, declared=tuple(declared.values()))
-    scan = TableScan(context=context, source=source, parts=parts, pushed_filter=pushed_filter, pins=pins)
-    return map_in_arrow(numbers, partial(_rows, scan), physical_schema(table, read)).select(*columns)
+    declared = {column.name: column for column in physical_columns(read.table)}
+    columns = read.columns or tuple(declared)[:1]  # Arrow has no row count without columns
+    wanted: tuple[Column, ...] = tuple(declared[column] for column in columns)
+    options: Mapping[str, str] = {**_NO_LIMIT, **read.table.options}
+    context = LookupContext(
+        table=read.name, options=options, keys=(), columns=wanted, declared=tuple(declared.values())
+    )
+    scan = TableScan(context=context, source=source, parts=parts, pushed_filter=read.pushed_filter, pins=read.pins)
+    return map_in_arrow(numbers, partial(_rows, scan), physical_schema(read.table, columns)).select(*read.columns)
 
 
 def _rows(scan: TableScan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

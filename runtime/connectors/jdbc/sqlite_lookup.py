@@ -21,7 +21,7 @@ from hintplan.plans.connectors.jdbc import SQLITE_URL, ScanPart
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.jdbc.sqlite import quoted, uri
+from hintplan.runtime.connectors.jdbc.sqlite import Sqlite, uri
 from hintplan.runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
 from hintplan.runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from hintplan.runtime.lookup.sources.failures import SourceUnavailable, redacted
@@ -29,6 +29,7 @@ from hintplan.runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse
 from hintplan.runtime.types import to_arrow
 
 _WAIT_SECONDS = 30.0
+_DIALECT = Sqlite()
 _BYTES = ("BYTES", "BINARY", "VARBINARY")
 
 
@@ -116,11 +117,11 @@ def _connect(context: LookupContext) -> sqlite3.Connection:
 def _select(context: LookupContext, columns: Sequence[Column]) -> str:
     # Column names must be qualified: SQLite treats a quoted name as a text if no such column exists.
     column_list = ", ".join(_column(column.name) for column in columns) or "1"
-    return f"SELECT {column_list} FROM {quoted(context.options['table-name'])} AS t"
+    return f"SELECT {column_list} FROM {_DIALECT.quote(context.options['table-name'])} AS t"
 
 
 def _column(name: str) -> str:
-    return f"t.{quoted(name)}"
+    return f"t.{_DIALECT.quote(name)}"
 
 
 @contextmanager

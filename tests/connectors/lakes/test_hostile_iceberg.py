@@ -23,10 +23,10 @@ from pyiceberg.table import Table as IcebergTable
 
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.iceberg.catalog import opened, prepared
+from hintplan.runtime.connectors.iceberg.catalog import ensure_iceberg_table, open_iceberg_table
 from hintplan.runtime.connectors.iceberg.scan import scanned
 from hintplan.runtime.connectors.iceberg.write import iceberg_target
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int32())})
@@ -77,7 +77,7 @@ def made(lake: IcebergLake, **properties: str) -> IcebergTable:
     return table
 
 
-def target_of(lake: IcebergLake, **more: str) -> Target:
+def target_of(lake: IcebergLake, **more: str) -> LakeTarget:
     return iceberg_target("t", lake_table(lake, "t", ("id", "INT"), **more)).here()
 
 
@@ -184,7 +184,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
 def test_properties_of_a_table_do_not_say_how_it_is_read_or_written(lake: IcebergLake, said: str) -> None:
     made(lake, **PROPERTIES[said])
     assert len(scanned(target_of(lake)).files) == 1
-    table = opened(target_of(lake))
+    table = open_iceberg_table(target_of(lake))
     assert table is not None
     table.append(ROWS)
     assert len(scanned(target_of(lake)).files) == 2
@@ -192,7 +192,7 @@ def test_properties_of_a_table_do_not_say_how_it_is_read_or_written(lake: Iceber
 
 def test_a_table_that_names_code_for_its_places_is_refused(lake: IcebergLake) -> None:
     made(lake, **{"write.py-location-provider.impl": NAMED})
-    for used in (scanned, opened, prepared):
+    for used in (scanned, open_iceberg_table, ensure_iceberg_table):
         with pytest.raises(RunError, match=r"names code to load, by write\.py-location-provider\.impl"):
             used(target_of(lake))
 
