@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
@@ -170,7 +171,7 @@ def _wrong_function(name: str, function: object) -> Iterator[Diagnostic]:
 
 
 def _wrong_frame(
-    name: str, table: Table, frame: Any, spark: SparkSession | None, *, is_batch: bool
+    name: str, table: Table, frame: DataFrame, spark: SparkSession | None, *, is_batch: bool
 ) -> Iterator[Diagnostic]:
     """Yield the reasons why ``frame`` cannot be ``table``."""
     path = f"tables.{name}"
@@ -211,8 +212,8 @@ def _place(spark: Any) -> object:
     return spark.session_id if is_remote(spark) else spark.sparkContext
 
 
-def _wrong_columns(name: str, table: Table, frame: Any) -> Iterator[Diagnostic]:
-    types: dict[str, Any] = {}
+def _wrong_columns(name: str, table: Table, frame: DataFrame) -> Iterator[Diagnostic]:
+    types: dict[str, spark_types.DataType] = {}
     twice = set()
     for field_ in frame.schema.fields:
         twice |= {field_.name} & set(types)
@@ -236,7 +237,7 @@ def _wrong_columns(name: str, table: Table, frame: Any) -> Iterator[Diagnostic]:
             )
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: spark_types.DataType, other: spark_types.DataType) -> bool:
     """Return true if two Spark types have the same values, ignoring nullability."""
     if isinstance(one, spark_types.ArrayType) and isinstance(other, spark_types.ArrayType):
         return _same(one.elementType, other.elementType)
@@ -252,7 +253,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _wrong_sources(name: str, frame: Any) -> Iterator[Diagnostic]:
+def _wrong_sources(name: str, frame: DataFrame) -> Iterator[Diagnostic]:
     """Yield the errors for a streaming DataFrame with state or several streams, which belong in the plan.
 
     A run can continue a checkpoint only if the plan itself contains them.
@@ -271,7 +272,7 @@ def _wrong_sources(name: str, frame: Any) -> Iterator[Diagnostic]:
         )
 
 
-def _streams(node: Any) -> tuple[int, set[str]]:
+def _streams(node: JavaObject) -> tuple[int, set[str]]:
     """Return the number of streams at and below ``node`` of Spark's plan, and the stateful nodes above them."""
     children = node.children()
     count = children.size()
@@ -285,9 +286,10 @@ def _streams(node: Any) -> tuple[int, set[str]]:
     return sources, keeping
 
 
-def _on(frame: Any, spark: Any) -> Any:
+def _on(frame: Any, spark: Any) -> DataFrame:
     if is_remote(spark):
-        return type(frame)(frame._plan, spark)
+        copied: DataFrame = type(frame)(frame._plan, spark)
+        return copied
     plan = frame._jdf.queryExecution().analyzed()
     dataset = spark.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)

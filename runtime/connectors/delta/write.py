@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
@@ -23,6 +24,9 @@ from hintplan.runtime.connectors.lakes.divisions import Division
 from hintplan.runtime.connectors.lakes.target import LakeTarget
 from hintplan.runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
 from hintplan.runtime.lookup.sources.failures import import_extra
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 
 def commit_to_delta(
@@ -35,17 +39,17 @@ def commit_to_delta(
     changes = cache(lambda: netted(input_rows(), target))
     first = cache(lambda by: written_first(input_rows(), target, writing_of(target, by)))
 
-    def append(table: Any) -> bool:
+    def append(table: DeltaTable) -> bool:
         if added := files(log.partitions(table)):
             commits.add_files(target, table, added, commit)
         return bool(added)
 
-    def overwrite(table: Any) -> bool:
+    def overwrite(table: DeltaTable) -> bool:
         added = (first if target.primary_key else files)(log.partitions(table))
         commits.replace_files(target, table, added, commit)
         return True
 
-    def upsert(table: Any) -> bool:
+    def upsert(table: DeltaTable) -> bool:
         if log.is_empty(table) and isinstance(input_rows(), DataFrame):
             if added := first(log.partitions(table)):
                 commits.add_files(target, table, added, commit, sole=True)
@@ -75,7 +79,7 @@ def _files(rows: Callable[[], Rows], target: LakeTarget, partitioned_by: tuple[s
     return written_files(rows(), target, writing_of(target, partitioned_by))
 
 
-def by_delta_rs(module: str) -> Any:
+def by_delta_rs(module: str) -> ModuleType:
     """Return ``module`` of this folder, which uses delta-rs; raise RunError if delta-rs is not installed here."""
     return import_extra(
         f"hintplan.runtime.connectors.delta.{module}", "delta", DELTA.name, where="where the run was started"

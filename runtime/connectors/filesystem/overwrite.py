@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.declarations.tables import Table
@@ -66,7 +67,7 @@ def _overwrite(spark: SparkSession, save: Callable[[], None], table: Table, stag
         files.delete(path_of(staged), True)
 
 
-def _partitions(files: Any, place: Any, depth: int, below: str = "") -> Iterator[tuple[str, Any]]:
+def _partitions(files: JavaObject, place: JavaObject, depth: int, below: str = "") -> Iterator[tuple[str, JavaObject]]:
     """Yield the directories ``depth`` levels below a place, each with its relative path."""
     if depth == 0:
         yield below, place
@@ -75,7 +76,7 @@ def _partitions(files: Any, place: Any, depth: int, below: str = "") -> Iterator
         yield from _partitions(files, child, depth - 1, f"{below}/{child.getName()}".lstrip("/"))
 
 
-def _visible(files: Any, place: Any) -> list[Any]:
+def _visible(files: JavaObject, place: JavaObject) -> list[JavaObject]:
     """Return the entries of a directory, except hidden ones."""
     if not files.exists(place):
         return []

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
@@ -25,6 +26,9 @@ from hintplan.runtime.connectors.lakes.target import LakeTarget, lake_target
 from hintplan.runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
 from hintplan.runtime.lookup.sources.failures import import_extra
 
+if TYPE_CHECKING:
+    from pyiceberg.table import Table as IcebergTable
+
 
 def commit_to_iceberg(
     target: LakeTarget, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False
@@ -35,7 +39,7 @@ def commit_to_iceberg(
     changes = cache(lambda: netted(input_rows(), target))
     written: dict[Any, list[DataFile]] = {}
 
-    def files(table: Any) -> list[DataFile]:
+    def files(table: IcebergTable) -> list[DataFile]:
         shape = snapshots.shape_of(table)
         if shape not in written:
             writing = snapshots.writing_of(target, table, target.schema.names)
@@ -43,12 +47,12 @@ def commit_to_iceberg(
             written[shape] = write(input_rows(), target, writing)
         return written[shape]
 
-    def append(table: Any) -> bool:
+    def append(table: IcebergTable) -> bool:
         if added := files(table):
             snapshots.commit_files(target, table, added, commit)
         return bool(added)
 
-    def overwrite(table: Any) -> bool:
+    def overwrite(table: IcebergTable) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "overwritten")
         added = files(table)
         replaced = snapshots.replaced_by(target, table, added)
@@ -56,7 +60,7 @@ def commit_to_iceberg(
             snapshots.commit_files(target, table, added, commit, instead_of=replaced)
         return bool(added or replaced)
 
-    def upsert(table: Any) -> bool:
+    def upsert(table: IcebergTable) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "upserted to")
         if snapshots.is_empty(table) and isinstance(input_rows(), DataFrame):
             if added := files(table):
@@ -83,7 +87,7 @@ def iceberg_target(name: str, table: Table) -> LakeTarget:
     return lake_target(name, table, root_option(table), catalogued=full_name)
 
 
-def by_pyiceberg(module: str) -> Any:
+def by_pyiceberg(module: str) -> ModuleType:
     """Return ``module`` of this folder, which uses PyIceberg; raise RunError if PyIceberg is not installed here."""
     for name in ("pyiceberg", f"hintplan.runtime.connectors.iceberg.{module}"):
         imported = import_extra(name, "iceberg", ICEBERG.name, where="where the run was started")

@@ -24,6 +24,7 @@ from hintplan.runtime.connectors.jdbc.dialect import ServerDialect
 from hintplan.runtime.connectors.jdbc.target import (
     OP,
     PART,
+    Cursor,
     DatabaseTarget,
     Row,
     ServerTable,
@@ -90,12 +91,12 @@ class Mysql(ServerDialect):
     def quote(self, name: str) -> str:
         return mysql_name(name)
 
-    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[Any]:
+    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[Cursor]:
         connections = import_extra("hintplan.runtime.connectors.jdbc.mysql_connection", "mysql", "jdbc")
-        transaction: AbstractContextManager[Any] = connections.mysql_transaction(target)
+        transaction: AbstractContextManager[Cursor] = connections.mysql_transaction(target)
         return transaction
 
-    def find(self, cursor: Any, target: DatabaseTarget) -> ServerTable | None:
+    def find(self, cursor: Cursor, target: DatabaseTarget) -> ServerTable | None:
         schema_and_table = _place(cursor, target)
         where = "WHERE table_schema = %s AND table_name = %s"
         cursor.execute(
@@ -138,7 +139,7 @@ class Mysql(ServerDialect):
             made=None if description[2] is None else str(description[2]),
         )
 
-    def create(self, cursor: Any, target: DatabaseTarget) -> None:
+    def create(self, cursor: Cursor, target: DatabaseTarget) -> None:
         for column in target.columns:
             if column.name in target.primary_key and self.column_type(column) in ("longtext", "longblob"):
                 raise RunError(
@@ -198,14 +199,15 @@ class Mysql(ServerDialect):
             )
         return [None if value != value else value for value in stored]
 
-    def load(self, cursor: Any, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
+    def load(self, cursor: Cursor, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
         columns = ", ".join(map(self.quote, names))
         cursor.executemany(f"INSERT INTO {stage.sql} ({columns}) VALUES ({', '.join(['%s'] * len(names))})", rows)
 
-    def lock(self, cursor: Any, number: int) -> None:
+    def lock(self, cursor: Cursor, number: int) -> None:
         # The lock belongs to the connection, which each transaction opens for itself. It is released after the commit.
         cursor.execute("SELECT GET_LOCK(%s, %s)", (f"hintplan {number:016x}", _LOCK_SECONDS))
-        if cursor.fetchone()[0] != 1:
+        ((is_locked,),) = cursor.fetchall()
+        if is_locked != 1:
             raise TransientError("MySQL did not give the lock of the sink: another run writes to the table")
 
     def upsert(self, keys: Sequence[str], values: Sequence[str]) -> str:
@@ -217,12 +219,13 @@ def mysql_name(name: str) -> str:
     return "`" + name.replace("`", "``").replace("%", "%%") + "`"
 
 
-def _place(cursor: Any, target: DatabaseTarget) -> tuple[str, str]:
+def _place(cursor: Cursor, target: DatabaseTarget) -> tuple[str, str]:
     """Return the names of the database and the table."""
     *database, table = split_name(target.options["table-name"])
     if not database:
         cursor.execute("SELECT DATABASE()", ())
-        database = [cursor.fetchone()[0]]
+        ((current,),) = cursor.fetchall()
+        database = [current]
     return database[0], table
 
 

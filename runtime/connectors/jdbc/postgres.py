@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -18,9 +18,12 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.jdbc.dialect import ServerDialect
-from hintplan.runtime.connectors.jdbc.target import OP, PART, DatabaseTarget, Row, ServerTable, Stage, moments
+from hintplan.runtime.connectors.jdbc.target import OP, PART, Cursor, DatabaseTarget, Row, ServerTable, Stage, moments
 from hintplan.runtime.lookup.source import source_of_classes
 from hintplan.runtime.lookup.sources.failures import import_extra
+
+if TYPE_CHECKING:
+    import psycopg
 
 NAN = math.nan
 """A single NaN object, so that rows that contain it compare equal."""
@@ -88,23 +91,26 @@ class Postgres(ServerDialect):
     def quote(self, name: str) -> str:
         return _postgres_name(name).replace("%", "%%")
 
-    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[Any]:
+    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[Cursor]:
         connections = import_extra("hintplan.runtime.connectors.jdbc.postgres_connection", "postgres", "jdbc")
-        transaction: AbstractContextManager[Any] = connections.postgres_transaction(target)
+        transaction: AbstractContextManager[Cursor] = connections.postgres_transaction(target)
         return transaction
 
-    def find(self, cursor: Any, target: DatabaseTarget) -> ServerTable | None:
-        columns = cursor.execute(_COLUMNS, (_name(target),)).fetchall()
+    def find(self, cursor: Cursor, target: DatabaseTarget) -> ServerTable | None:
+        cursor.execute(_COLUMNS, (_name(target),))
+        columns = cursor.fetchall()
         if not columns:
-            exists = cursor.execute("SELECT to_regclass(%s) IS NOT NULL", (_name(target),)).fetchone()
-            if exists[0]:
+            cursor.execute("SELECT to_regclass(%s) IS NOT NULL", (_name(target),))
+            ((exists,),) = cursor.fetchall()
+            if exists:
                 raise RunError(
                     f"{target.options['table-name']!r} in PostgreSQL is no table that a sink can write to",
                     hint="write to a table, not to a view, a foreign table or a sequence",
                     path=target.path,
                 )
             return None
-        unique = cursor.execute(_UNIQUE, (_name(target),)).fetchall()
+        cursor.execute(_UNIQUE, (_name(target),))
+        unique = cursor.fetchall()
         return ServerTable(
             schema=columns[0][0],
             table=columns[0][1],
@@ -114,7 +120,7 @@ class Postgres(ServerDialect):
             made=columns[0][5],
         )
 
-    def create(self, cursor: Any, target: DatabaseTarget) -> None:
+    def create(self, cursor: Cursor, target: DatabaseTarget) -> None:
         name = ".".join(map(self.quote, split_name(target.options["table-name"])))
         cursor.execute(f"CREATE TABLE {name} ({self.definitions(target.columns, target.primary_key)})", ())
 
@@ -154,13 +160,14 @@ class Postgres(ServerDialect):
         stored: list[Any] = values.to_pylist()
         return [NAN if value != value else value for value in stored] if root in ("FLOAT", "DOUBLE") else stored
 
-    def load(self, cursor: Any, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
+    def load(self, cursor: Cursor, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
         columns = ", ".join(map(_postgres_name, names))
-        with cursor.copy(f"COPY {stage.sql.replace('%%', '%')} ({columns}) FROM STDIN") as copy:
+        of_driver = cast("psycopg.Cursor[Any]", cursor)
+        with of_driver.copy(f"COPY {stage.sql.replace('%%', '%')} ({columns}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
 
-    def lock(self, cursor: Any, number: int) -> None:
+    def lock(self, cursor: Cursor, number: int) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (number - (1 << 63),))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hintplan.plans.errors import RunError, Unavailable
 from hintplan.runtime.connectors.jdbc.dialect import ServerDialect
@@ -19,6 +19,7 @@ from hintplan.runtime.connectors.jdbc.target import (
     PART,
     STAGE,
     UPSERT,
+    Cursor,
     DatabaseTarget,
     Row,
     ServerTable,
@@ -53,7 +54,7 @@ def existing_target(dialect: ServerDialect, target: DatabaseTarget) -> ServerTab
         return _checked(cursor, dialect, target)
 
 
-def _checked(cursor: Any, dialect: ServerDialect, target: DatabaseTarget) -> ServerTable | None:
+def _checked(cursor: Cursor, dialect: ServerDialect, target: DatabaseTarget) -> ServerTable | None:
     existing = dialect.find(cursor, target)
     if existing is None:
         return None
@@ -98,7 +99,7 @@ def prepare_target(dialect: ServerDialect, target: DatabaseTarget, *, remembers:
     return existing
 
 
-def _tables(cursor: Any, dialect: ServerDialect, existing: ServerTable, start: str, rest: str = "") -> list[str]:
+def _tables(cursor: Cursor, dialect: ServerDialect, existing: ServerTable, start: str, rest: str = "") -> list[str]:
     """Return the tables in the target's schema whose names are ``start``, followed by the LIKE pattern ``rest``."""
     cursor.execute(dialect.tables, (existing.schema, start.replace("_", r"\_") + rest))
     return [name for (name,) in cursor.fetchall()]
@@ -117,7 +118,7 @@ def last_remembered(dialect: ServerDialect, target: DatabaseTarget, existing: Se
         return _last(cursor, dialect, existing, writer) if _tables(cursor, dialect, existing, COMMITS) else -1
 
 
-def _last(cursor: Any, dialect: ServerDialect, existing: ServerTable, writer: str) -> int:
+def _last(cursor: Cursor, dialect: ServerDialect, existing: ServerTable, writer: str) -> int:
     query = f"SELECT batch_id FROM {dialect.qualified(existing, COMMITS)} WHERE sink = %s AND query_id = %s"
     cursor.execute(query, (existing.name, writer))
     row = cursor.fetchone()
@@ -195,7 +196,7 @@ def move_staged(
 
 
 def _move(
-    cursor: Any,
+    cursor: Cursor,
     dialect: ServerDialect,
     target: DatabaseTarget,
     existing: ServerTable,
@@ -205,7 +206,7 @@ def _move(
 ) -> None:
     among = f"s.{PART} {dialect.among}"
     cursor.execute(f"SELECT COUNT(*) FROM {stage.sql} AS s WHERE {among}", (list(parts),))
-    remaining = int(cursor.fetchone()[0])
+    ((remaining,),) = cursor.fetchall()
     if remaining != rows:  # after a crash, a server empties unlogged tables
         raise Unavailable(
             f"{dialect.title} has lost rows that were staged: {remaining} of {rows} are left, and none was moved",

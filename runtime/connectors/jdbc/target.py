@@ -11,10 +11,10 @@ Knows neither Spark nor any server.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -27,6 +27,18 @@ OP, PART = "hintplan_op", "hintplan_part"
 UPSERT, DELETE = 0, 1
 
 Row = tuple[Any, ...]
+
+
+class Cursor(Protocol):
+    """A cursor of a driver, as the Python database API defines it."""
+
+    def execute(self, statement: str, parameters: Sequence[object], /) -> object: ...
+
+    def executemany(self, statement: str, parameters: Sequence[Row], /) -> object: ...
+
+    def fetchone(self) -> Row | None: ...
+
+    def fetchall(self) -> Sequence[Row]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

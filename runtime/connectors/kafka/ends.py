@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -100,7 +101,7 @@ class _Unknown(Exception):
     """The topic does not exist."""
 
 
-def _topic(admin: Any, topic: str) -> Any:
+def _topic(admin: JavaObject, topic: str) -> JavaObject:
     try:
         return admin.describeTopics([topic]).allTopicNames().get().get(topic)
     except Py4JJavaError as error:
@@ -110,7 +111,7 @@ def _topic(admin: Any, topic: str) -> Any:
 
 
 @contextmanager
-def _admin(spark: SparkSession, table: Table) -> Iterator[Any]:
+def _admin(spark: SparkSession, table: Table) -> Iterator[JavaObject]:
     settings = {name.removeprefix("kafka."): value for name, value in client_options(table, {}).items()}
     jvm: Any = spark._jvm
     admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)

@@ -18,6 +18,7 @@ from hintplan.runtime.connectors.messages.protobuf_message import fields_of, is_
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
+    from google.protobuf.message import Message
 
 Convert = Callable[[Any], Any]
 _HALF = {"INT": 1 << 31, "BIGINT": 1 << 63}
@@ -65,7 +66,7 @@ def _getter(field: FieldDescriptor, declared: DataType, absent: _Absent) -> Conv
     if field.is_repeated:
         convert = _repeated(field, declared, absent)
 
-        def repeated(message: Any) -> Any:
+        def repeated(message: Message) -> object:
             values = getattr(message, name)
             return convert(values) if absent.every or values else None
 
