@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from hintplan.plans.connectors.lakes.columns import check_columns
 from hintplan.plans.connectors.lakes.connector import SINK_OPTIONS, LakeConnector
-from hintplan.plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
+from hintplan.plans.connectors.lakes.storage import S3_OPTIONS, check_place, places_of_storage
 from hintplan.plans.connectors.options import option
 from hintplan.plans.connectors.reach import Place
 from hintplan.plans.declarations.tables import Table
@@ -46,7 +46,7 @@ class Delta(LakeConnector):
         yield from check_columns(path, table)
 
     def reaches(self, table: Table) -> Iterable[Place]:
-        return reached(table, PATH)
+        return places_of_storage(table, PATH)
 
     def overlaps(self, source: Table, sink: Table) -> bool:
         return source.options.get(PATH) == sink.options.get(PATH)

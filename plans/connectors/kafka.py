@@ -27,14 +27,14 @@ from hintplan.plans.connectors.messages.format_options import (
 )
 from hintplan.plans.connectors.messages.formats import has_binary_format, is_changelog, key_columns, places_of_schemas
 from hintplan.plans.connectors.messages.properties import IDLE as IDLE_PROPERTIES
-from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
+from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, places_of_servers
 from hintplan.plans.connectors.messages.startup import (
     BOUNDED,
     BOUNDED_OPTIONS,
     STARTUP_OPTIONS,
     check_start,
     check_startup,
-    is_bounded,
+    is_bounded_topic,
 )
 from hintplan.plans.connectors.options import option
 from hintplan.plans.connectors.reach import Place
@@ -107,7 +107,7 @@ class TopicConnector(Readable, Writable):
     times = "in texts"
 
     def reaches(self, table: Table) -> Iterable[Place]:
-        return (*reached(table), *places_of_schemas(table))
+        return (*places_of_servers(table), *places_of_schemas(table))
 
     def extras_of(self, table: Table) -> tuple[str, ...]:
         return ("kafka",) if has_binary_format(table) else ()
@@ -195,8 +195,8 @@ class Kafka(TopicConnector):
     def source_kinds(self, table: Table) -> RowKinds:
         return ALL_KINDS if is_changelog(table) else INSERT_ONLY
 
-    def is_bounded(self, table: Table) -> bool:
-        return is_bounded(table)
+    def is_bounded_topic(self, table: Table) -> bool:
+        return is_bounded_topic(table)
 
     def check_scan(self, path: str, table: Table) -> Iterable[Diagnostic]:
         return check_start(path, table)

@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.connectors.blackhole import BLACKHOLE
-from hintplan.runtime.connectors.connector import BatchWriter, Sink, TableWrite
+from hintplan.runtime.connectors.connector import BatchWriter, TableSink, TableWrite
 
 
-class Blackhole(Sink):
+class BlackholeCode(TableSink):
     """Computes rows and drops them, through Spark's ``noop`` sink."""
 
     connector = BLACKHOLE
@@ -26,4 +26,4 @@ class Blackhole(Sink):
         return rows.write.format("noop").mode("overwrite").save
 
 
-CODE = Blackhole()
+CODE = BlackholeCode()

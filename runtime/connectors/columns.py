@@ -49,7 +49,7 @@ def times_of(table: Table) -> dict[str, DataType]:
     return {name: kind for name, kind in candidates.items() if kind.root == "TIME"}
 
 
-def checked(rows: DataFrame, name: str, table: Table) -> DataFrame:
+def check_times(rows: DataFrame, name: str, table: Table) -> DataFrame:
     """Return ``rows`` of table ``name`` with its TIME columns checked and truncated to their precision."""
     times = {column: kind for column, kind in times_of(table).items() if column in rows.columns}
     if not times:

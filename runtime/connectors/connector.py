@@ -82,7 +82,7 @@ class ConnectorCode(ABC):
     connector: ClassVar[Connector]
 
 
-class Source(ConnectorCode):
+class TableSource(ConnectorCode):
     """A connector whose tables batch jobs can read."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Source(ConnectorCode):
         """Return all current rows; RunError if there is nothing to read."""
 
 
-class StreamSource(Source):
+class StreamSource(TableSource):
     """A source that streams can read, too."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class FileSource(StreamSource):
         """Return the first line of ``file`` that does not fit; None if all fit or the file is not the table's."""
 
 
-class Sink(ConnectorCode):
+class TableSink(ConnectorCode):
     """A connector whose tables can be written to. Each method raises RunError if the target does not fit."""
 
     @abstractmethod
@@ -134,7 +134,7 @@ class Sink(ConnectorCode):
         """Return a function that writes all rows of a batch job; a failed call leaves none of them in the table."""
 
 
-class ArrowSink(Sink):
+class ArrowSink(TableSink):
     """A sink to which tasks convert rows that are in Arrow, one output row for each input row."""
 
     @abstractmethod
@@ -147,7 +147,7 @@ class ArrowSink(Sink):
         """
 
 
-class OverwritingSink(Sink):
+class OverwritingSink(TableSink):
     """A sink whose rows a batch job can replace."""
 
     @abstractmethod
@@ -158,7 +158,7 @@ class OverwritingSink(Sink):
         """
 
 
-class CountingSink(Sink):
+class CountingSink(TableSink):
     """A sink that remembers the last micro-batch that it has committed."""
 
     @abstractmethod
@@ -170,7 +170,7 @@ class CountingSink(Sink):
         """Return true if :meth:`last_batch` counts every micro-batch, even a batch without changes."""
 
 
-class CheckedSink(Sink):
+class CheckedSink(TableSink):
     """A sink that can find out whether its table has lost batches, from the facts that it marked with them."""
 
     @abstractmethod

@@ -22,7 +22,7 @@ from pyspark.storagelevel import StorageLevel
 from hintplan.plans.connectors.dataframe import DATAFRAME
 from hintplan.plans.declarations.row_kinds import ALL_KINDS
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.connector import BatchWriter, Sink, StreamSource, TableRead, TableWrite
+from hintplan.runtime.connectors.connector import BatchWriter, StreamSource, TableRead, TableSink, TableWrite
 from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
 from hintplan.runtime.connectors.program_objects import SinkFunction
 from hintplan.runtime.engine.each_batch import written_by
@@ -103,7 +103,7 @@ class KeyChanges:
         yield from table.to_batches()
 
 
-class DataFrames(StreamSource, Sink):
+class DataFrameCode(StreamSource, TableSink):
     """Reads the DataFrames that a program passed to the run, and calls its functions."""
 
     connector = DATAFRAME
@@ -133,4 +133,4 @@ def _function_call(write: TableWrite) -> FunctionCall:
     return FunctionCall(function=objects.sinks[name], name=name, key=write.table.primary_key, failures=objects.failures)
 
 
-CODE = DataFrames()
+CODE = DataFrameCode()

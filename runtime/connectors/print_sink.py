@@ -25,7 +25,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hintplan.plans.connectors.print_sink import PRINT
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.text.unprintable import clean
-from hintplan.runtime.connectors.connector import BatchWriter, Sink, TableWrite
+from hintplan.runtime.connectors.connector import BatchWriter, TableSink, TableWrite
 from hintplan.runtime.connectors.rowtext import lines
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.operator import KIND
@@ -62,7 +62,7 @@ class PrintBatch:
         return int(table.num_rows)
 
 
-class Print(Sink):
+class PrintCode(TableSink):
     """Prints the rows of each micro-batch, or of a batch job after they have all been computed."""
 
     connector = PRINT
@@ -86,4 +86,4 @@ def _printer(table: Table) -> PrintBatch:
     return PrintBatch(identifier=table.options.get("print-identifier", ""))
 
 
-CODE = Print()
+CODE = PrintCode()

@@ -53,7 +53,7 @@ def _check(mode: LookupMode, context: LookupContext) -> None:
 _SOURCE = LookupSource(connector=PYTHON.name, modes=tuple(CLASSES), open=_open, check=_check)
 
 
-class UserClasses(LookupTable):
+class PythonCode(LookupTable):
     """Looks rows up with a class of the user."""
 
     connector = PYTHON
@@ -62,4 +62,4 @@ class UserClasses(LookupTable):
         return _SOURCE
 
 
-CODE = UserClasses()
+CODE = PythonCode()

@@ -34,7 +34,7 @@ from hintplan.runtime.connectors import (
     redis,
     upsert_kafka,
 )
-from hintplan.runtime.connectors.columns import as_texts, checked, times_of
+from hintplan.runtime.connectors.columns import as_texts, check_times, times_of
 from hintplan.runtime.connectors.connector import (
     ArrowSink,
     ArrowSource,
@@ -48,11 +48,11 @@ from hintplan.runtime.connectors.connector import (
     Mark,
     OverwritingSink,
     QueryId,
-    Sink,
     SinkFacts,
-    Source,
     StreamSource,
     TableRead,
+    TableSink,
+    TableSource,
     TableWrite,
 )
 from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
@@ -107,7 +107,7 @@ def read_stream(
         spark=spark, name=name, table=as_texts(table), columns=columns,
         row_order=row_order, pins=pins, pushed_filter=pushed_filter, objects=objects,
     )  # fmt: skip
-    return checked(source.read_stream(read), name, table)
+    return check_times(source.read_stream(read), name, table)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
@@ -129,12 +129,12 @@ def read_batch(
 ) -> DataFrame:
     """Return all current rows of table ``name`` as a batch, otherwise like :func:`read_stream`."""
     source = _code(table)
-    if not isinstance(source, Source):
+    if not isinstance(source, TableSource):
         raise _unable("read", name, table)
     read = TableRead(
         spark=spark, name=name, table=as_texts(table), columns=columns, pushed_filter=pushed_filter, objects=objects
     )
-    return checked(source.read_batch(read), name, table)
+    return check_times(source.read_batch(read), name, table)
 
 
 def files_reader(
@@ -149,7 +149,7 @@ def files_reader(
         spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], files: list[str]
     ) -> DataFrame:
         read = TableRead(spark=spark, name=name, table=as_texts(table), columns=columns)
-        return checked(source.read_files(read, files), name, table)
+        return check_times(source.read_files(read, files), name, table)
 
     return read_files
 
@@ -193,7 +193,7 @@ def stream_writer(
         name=name, table=as_texts(table), changelog=changelog, checkpoint=checkpoint, mark=mark, objects=objects
     )
     sink = _code(table)
-    if not isinstance(sink, Sink):
+    if not isinstance(sink, TableSink):
         raise _unable("written to", name, table)
     return sink.stream_writer(write, rows)
 
@@ -230,7 +230,7 @@ def micro_batch_writer(
         checkpoint=checkpoint, part=part, mark=mark, objects=objects,
     )  # fmt: skip
     sink = _code(table)
-    if not isinstance(sink, Sink):
+    if not isinstance(sink, TableSink):
         raise _unable("written to", name, table)
     return sink.micro_batch_writer(write)
 
@@ -243,7 +243,7 @@ def batch_writer(rows: DataFrame, name: str, table: Table, objects: ProgramObjec
     """
     write = TableWrite(name=name, table=as_texts(table), objects=objects)
     sink = _code(table)
-    if not isinstance(sink, Sink):
+    if not isinstance(sink, TableSink):
         raise _unable("written to", name, table)
     return sink.batch_writer(write, rows)
 

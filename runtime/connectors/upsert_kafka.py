@@ -9,11 +9,11 @@ from hintplan.runtime.connectors.kafka.write import TopicSink
 __all__ = ["CODE"]
 
 
-class UpsertKafka(TopicSource, TopicSink):
+class UpsertKafkaCode(TopicSource, TopicSink):
     """Topics whose last message of each key is the row of that key."""
 
     connector = UPSERT_KAFKA
     upserts = True
 
 
-CODE = UpsertKafka()
+CODE = UpsertKafkaCode()

@@ -34,9 +34,9 @@ from hintplan.runtime.connectors.connector import (
     CountingSink,
     LookupTable,
     OverwritingSink,
-    Sink,
-    Source,
     StreamSource,
+    TableSink,
+    TableSource,
 )
 from hintplan.runtime.connectors.table import CODE, lookup_source
 from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
@@ -217,7 +217,7 @@ def test_the_runtime_has_code_for_what_a_connector_says_it_can(table):
     connector, code = CONNECTORS[table.options["connector"]], CODE[table.options["connector"]]
     reads, writes = isinstance(connector, Readable), isinstance(connector, Writable)
     assert isinstance(code, StreamSource) == is_read_in_streams(table)
-    assert (isinstance(code, Source), isinstance(code, Sink)) == (reads, writes)
+    assert (isinstance(code, TableSource), isinstance(code, TableSink)) == (reads, writes)
     assert isinstance(code, LookupTable) == isinstance(connector, LookedUp)
     assert isinstance(code, OverwritingSink) == overwrites(table)
     assert can_read(table) == reads

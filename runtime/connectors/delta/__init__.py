@@ -28,7 +28,7 @@ from hintplan.runtime.connectors.lakes.target import lake_target
 __all__ = ["CODE"]
 
 
-class Delta(Lake):
+class DeltaCode(Lake):
     """Tables of Delta Lake."""
 
     connector = DELTA
@@ -92,4 +92,4 @@ class Delta(Lake):
         return missing_batches(last, facts["batch"])
 
 
-CODE = Delta()
+CODE = DeltaCode()

@@ -31,7 +31,7 @@ _known: set[tuple[str, str]] = set()
 """Log files that passed the check, as (root of the table, path). Log files never change."""
 
 
-def refuse_links(target: LakeTarget) -> None:
+def refuse_outer_links(target: LakeTarget) -> None:
     """Raise RunError if the log of a local table, or a file in the log, is a link that leads out of the table."""
     root = target.storage.root
     log = os.path.join(root, _LOG)
@@ -46,7 +46,7 @@ def refuse_links(target: LakeTarget) -> None:
             raise _elsewhere(target, os.path.relpath(link, root), "a link")
 
 
-def held(target: LakeTarget, path: str) -> str:
+def data_file_path(target: LakeTarget, path: str) -> str:
     """Return the decoded path of a data file relative to the root; raise RunError if it leads out of the table."""
     plain = unquote(path)
     root = target.storage.root
@@ -58,7 +58,7 @@ def held(target: LakeTarget, path: str) -> str:
 def refuse_files_elsewhere(target: LakeTarget, table: DeltaTable) -> None:
     """Raise RunError if the log refers to a data file, a deletion vector or a part of itself outside the table."""
     for path in pa.table(table.get_add_actions())["path"].to_pylist():
-        held(target, path)
+        data_file_path(target, path)
     refuse_parts_elsewhere(target, table)
 
 

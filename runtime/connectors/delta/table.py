@@ -16,7 +16,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.delta.confined import refuse_files_elsewhere, refuse_links
+from hintplan.runtime.connectors.delta.confined import refuse_files_elsewhere, refuse_outer_links
 from hintplan.runtime.connectors.delta.features import refuse_to_replace, refuse_to_write
 from hintplan.runtime.connectors.delta.log_files import refuse_no_files, refuse_spoilt
 from hintplan.runtime.connectors.lakes.commits import Changed
@@ -37,7 +37,7 @@ def open_delta_table(target: LakeTarget) -> DeltaTable | None:
     """Return the newest version of the table, None if there is none; raise RunError if the sink cannot write to it."""
     target.refuse_lost_place()
     _refuse_file(target)
-    refuse_links(target)
+    refuse_outer_links(target)
     refuse_no_files(target)
     with delta_failures(target):
         try:
@@ -83,7 +83,7 @@ def partitions(table: DeltaTable) -> tuple[str, ...]:
     return tuple(table.metadata().partition_columns)
 
 
-def is_empty(table: DeltaTable) -> bool:
+def is_delta_table_empty(table: DeltaTable) -> bool:
     """Return true if the table has no files."""
     return not table.file_uris()
 
@@ -118,7 +118,7 @@ def delta_failures(target: LakeTarget) -> Iterator[None]:
     try:
         yield
     except CommitFailedError as error:
-        raise Changed(_told(error, target)) from None
+        raise Changed(_message(error, target)) from None
     except (DeltaError, OSError, ValueError) as error:
         raise _failed(error, target) from None
     except Exception as error:
@@ -128,10 +128,10 @@ def delta_failures(target: LakeTarget) -> Iterator[None]:
 
 
 def _failed(error: Exception, target: LakeTarget) -> RunError:
-    return RunError(f"table {target.name}, {target.storage.root}: {_told(error, target)}", path=target.path)
+    return RunError(f"table {target.name}, {target.storage.root}: {_message(error, target)}", path=target.path)
 
 
-def _told(error: Exception, target: LakeTarget) -> str:
+def _message(error: Exception, target: LakeTarget) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     return redacted(" ".join(plain.split()), target.options)
 
@@ -172,7 +172,7 @@ def _check(target: LakeTarget, table: DeltaTable) -> None:
     if target.primary_key:
         refuse_to_replace(target, table)
         refuse_files_elsewhere(target, table)
-    check_columns(target, fields)
+    check_delta_columns(target, fields)
     for name, field in fields.items():
         if name not in target.schema.names and not field["nullable"]:
             raise RunError(
@@ -189,7 +189,7 @@ def _check(target: LakeTarget, table: DeltaTable) -> None:
         )
 
 
-def check_columns(target: LakeTarget, there: Mapping[str, Any]) -> None:
+def check_delta_columns(target: LakeTarget, there: Mapping[str, Any]) -> None:
     """Raise RunError unless the table has the declared columns with their types."""
     wanted = {field.name: json.loads(field.to_json()) for field in Schema.from_arrow(target.schema).fields}
     types = {column.name: column.type for column in target.columns}

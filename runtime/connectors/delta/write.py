@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from hintplan.plans.connectors.delta import DELTA
-from hintplan.runtime.connectors.lakes.commits import Commit, Committed, committed
+from hintplan.runtime.connectors.lakes.commits import Commit, Committed, commit_batch
 from hintplan.runtime.connectors.lakes.data_files import DataFile, FileWriting
 from hintplan.runtime.connectors.lakes.divisions import Division
 from hintplan.runtime.connectors.lakes.target import LakeTarget
-from hintplan.runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
+from hintplan.runtime.connectors.lakes.tasks import Rows, net_changes, written_files, written_first
 from hintplan.runtime.lookup.sources.failures import import_extra
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def commit_to_delta(
     log, commits = by_delta_rs("table"), by_delta_rs("commits")
     input_rows = cache(rows)
     files = cache(partial(_files, input_rows, target))
-    changes = cache(lambda: netted(input_rows(), target))
+    changes = cache(lambda: net_changes(input_rows(), target))
     first = cache(lambda by: written_first(input_rows(), target, writing_of(target, by)))
 
     def append(table: DeltaTable) -> bool:
@@ -50,13 +50,13 @@ def commit_to_delta(
         return True
 
     def upsert(table: DeltaTable) -> bool:
-        if log.is_empty(table) and isinstance(input_rows(), DataFrame):
+        if log.is_delta_table_empty(table) and isinstance(input_rows(), DataFrame):
             if added := first(log.partitions(table)):
                 commits.add_files(target, table, added, commit, sole=True)
             return bool(added)
         return bool(changes().num_rows) and bool(commits.merge_into_delta(target, table, changes(), commit))
 
-    return committed(
+    return commit_batch(
         target,
         commit,
         open_table=lambda: log.ensure_delta_table(target),

@@ -20,7 +20,7 @@ __all__ = ["CODE"]
 _SOURCE = source_of_classes(FILESYSTEM.name, f"{__name__}.scan", {"full": "FilesScan"})
 
 
-class Filesystem(FileReader, OverwritingFileWriter, LookupTable):
+class FilesystemCode(FileReader, OverwritingFileWriter, LookupTable):
     """Directories of files."""
 
     connector = FILESYSTEM
@@ -33,4 +33,4 @@ class Filesystem(FileReader, OverwritingFileWriter, LookupTable):
         return _SOURCE
 
 
-CODE = Filesystem()
+CODE = FilesystemCode()

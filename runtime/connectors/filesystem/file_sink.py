@@ -26,7 +26,7 @@ FORMAT_CLASSES = {
 """Spark's classes that write each file format."""
 
 
-def add_files(
+def add_batch_files(
     spark: SparkSession,
     file_format: str,
     path: str,

@@ -27,10 +27,10 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.connector import BatchWriter, CountingSink, FilesIn, QueryId, TableWrite
-from hintplan.runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_files
+from hintplan.runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_batch_files
 from hintplan.runtime.connectors.filesystem.partitions import with_partition_names
 from hintplan.runtime.connectors.filesystem.row_kinds import with_op
-from hintplan.runtime.connectors.filesystem.source_files import STREAM_LOG, exists
+from hintplan.runtime.connectors.filesystem.source_files import STREAM_LOG, path_exists
 from hintplan.runtime.connectors.filesystem.spark_options import spark_format, write_options
 from hintplan.runtime.connectors.filesystem.stored import as_stored
 from hintplan.runtime.connectors.filesystem.success import mark_batch, marking, refuse_marks_by_clients
@@ -93,7 +93,7 @@ def _add(df: DataFrame, batch: int, *, write: TableWrite) -> None:
     table = write.table
     rows: Any = _as_files(_with_kinds(df, table, changelog=write.changelog), write.name, table)
     path, options = table.options["path"], write_options(table)
-    add_files(rows.sparkSession, spark_format(table), path, table.partitioned_by, options, rows._jdf, batch)
+    add_batch_files(rows.sparkSession, spark_format(table), path, table.partitioned_by, options, rows._jdf, batch)
     mark_batch(rows.sparkSession, table, batch)
 
 
@@ -102,7 +102,7 @@ def _write(micro_batch: MicroBatch, batch: int, *, write: TableWrite) -> int:
     written = _as_files(_with_kinds(micro_batch.in_spark(), table, changelog=write.changelog), write.name, table)
     rows: Any = written.observe(_ROWS, F.count(F.lit(1)).alias(_ROWS))._jdf
     path, options = table.options["path"], write_options(table)
-    add_files(micro_batch.spark, spark_format(table), path, table.partitioned_by, options, rows, batch)
+    add_batch_files(micro_batch.spark, spark_format(table), path, table.partitioned_by, options, rows, batch)
     mark_batch(micro_batch.spark, table, batch)
     metrics = rows.queryExecution().observedMetrics()
     return int(metrics.apply(_ROWS).getLong(0)) if metrics.contains(_ROWS) else 0
@@ -147,7 +147,7 @@ def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], N
     """
     path = table.options["path"]
     _refuse_lost_place(name, table)
-    if exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
+    if path_exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
         raise RunError(
             f"table {name} cannot be written to by a batch job: a streaming job has written to "
             f"{table.options['path']!r}, and what it did not write would not be read from there",

@@ -28,7 +28,7 @@ _SOURCE = source_of_classes(
 )
 
 
-class Http(LookupTable):
+class HttpCode(LookupTable):
     """Looks rows up in a web service, at an address with the key columns."""
 
     connector = HTTP
@@ -37,4 +37,4 @@ class Http(LookupTable):
         return _SOURCE
 
 
-CODE = Http()
+CODE = HttpCode()

@@ -28,7 +28,7 @@ from hintplan.runtime.connectors.lakes.sink import Lake, LakeBatch
 __all__ = ["CODE"]
 
 
-class Iceberg(Lake):
+class IcebergCode(Lake):
     """Tables of Apache Iceberg."""
 
     connector = ICEBERG
@@ -39,7 +39,7 @@ class Iceberg(Lake):
         The driver lists the files, and tasks read them. Raises RunError if the snapshot is unreadable.
         """
         target = iceberg_target(read.name, read.table).here()
-        scan = by_pyiceberg("scan").scanned(target)
+        scan = by_pyiceberg("scan").snapshot_files(target)
         schema = pa.schema([target.schema.field(column).with_nullable(True) for column in read.columns])
         reading = FileReading(table=read.name, storage=scan.storage, files=scan.files, schema=schema, ids=scan.ids)
         return read_by_tasks(read.spark, reading, physical_schema(read.table, read.columns))
@@ -87,4 +87,4 @@ class Iceberg(Lake):
         return missing_batches(last, facts["batch"])
 
 
-CODE = Iceberg()
+CODE = IcebergCode()

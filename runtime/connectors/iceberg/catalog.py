@@ -33,7 +33,7 @@ from hintplan.runtime.connectors.iceberg.confined import (
     ConfinedSqlCatalog,
     plain_place,
 )
-from hintplan.runtime.connectors.iceberg.types import same, schema_of
+from hintplan.runtime.connectors.iceberg.types import iceberg_schema, is_same_type
 from hintplan.runtime.connectors.jdbc.sqlite import unopened
 from hintplan.runtime.connectors.lakes.commits import Changed
 from hintplan.runtime.connectors.lakes.divisions import is_known
@@ -88,7 +88,7 @@ def ensure_iceberg_table(target: LakeTarget) -> Table:
     if table is not None:
         return table
     with iceberg_failures(target):
-        catalog, schema = _catalog_of(target), schema_of(target)
+        catalog, schema = _catalog_of(target), iceberg_schema(target)
         fields = [
             PartitionField(schema.find_field(name).field_id, 1000 + number, IdentityTransform(), name)
             for number, name in enumerate(target.partitioned_by)
@@ -121,12 +121,12 @@ def iceberg_failures(target: LakeTarget) -> Iterator[None]:
     try:
         yield
     except (exceptions.CommitFailedException, exceptions.ValidationException) as error:
-        raise Changed(_told(error, target)) from None
+        raise Changed(_message(error, target)) from None
     except _ERRORS as error:
-        raise RunError(f"table {target.name}, {target.called}: {_told(error, target)}", path=target.path) from None
+        raise RunError(f"table {target.name}, {target.called}: {_message(error, target)}", path=target.path) from None
 
 
-def _told(error: Exception, target: LakeTarget) -> str:
+def _message(error: Exception, target: LakeTarget) -> str:
     raw, uri = str(error), target.options.get(URI, "")
     if "unable to open database file" in raw and uri.startswith(SQLITE_URL):
         path = uri.removeprefix(SQLITE_URL)
@@ -192,15 +192,15 @@ def _refuse_place(target: LakeTarget, table: Table) -> None:
     )
 
 
-def check_columns(target: LakeTarget, there: Schema) -> None:
+def check_iceberg_columns(target: LakeTarget, there: Schema) -> None:
     """Raise RunError unless the table has the declared columns with their types."""
     fields = {field.name: field for field in there.fields}
     types = {column.name: column.type for column in target.columns}
-    for wanted in schema_of(target).fields:
+    for wanted in iceberg_schema(target).fields:
         if wanted.name not in fields:
             raise _unfit(target, f"has no column {wanted.name!r}", "add it there, or leave it out of CREATE TABLE")
         actual = fields[wanted.name].field_type
-        if not same(actual, wanted.field_type):
+        if not is_same_type(actual, wanted.field_type):
             raise _unfit(
                 target, f"has column {wanted.name!r} as {actual}, which is {types[wanted.name]} here",
                 "declare it as the table has it, or name another table",
@@ -210,7 +210,7 @@ def check_columns(target: LakeTarget, there: Schema) -> None:
 def _check(target: LakeTarget, table: Table) -> None:
     """Raise RunError if the sink cannot write to the table."""
     schema = table.schema()
-    check_columns(target, schema)
+    check_iceberg_columns(target, schema)
     for field in schema.fields:
         if field.required and field.name not in target.schema.names:
             raise _unfit(

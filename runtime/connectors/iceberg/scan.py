@@ -15,7 +15,7 @@ from pyiceberg.transforms import IdentityTransform
 
 from hintplan.plans.connectors.lakes.catalogs import SNAPSHOT, TAG, TIMESTAMP
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.iceberg.catalog import check_columns, iceberg_failures, loaded, storage_at
+from hintplan.runtime.connectors.iceberg.catalog import check_iceberg_columns, iceberg_failures, loaded, storage_at
 from hintplan.runtime.connectors.iceberg.confined import is_below, plain_place
 from hintplan.runtime.connectors.iceberg.deletes import deleted_places, refuse_equality_deletes
 from hintplan.runtime.connectors.lakes.reading import ListedFile
@@ -24,7 +24,7 @@ from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scanned:
+class SnapshotFiles:
     """The files of a snapshot, for :class:`~hintplan.runtime.connectors.lakes.reading.FileReading`."""
 
     storage: Storage
@@ -32,7 +32,7 @@ class Scanned:
     ids: Mapping[int, str]
 
 
-def scanned(target: LakeTarget) -> Scanned:
+def snapshot_files(target: LakeTarget) -> SnapshotFiles:
     """Return the files of the newest snapshot, or of the snapshot in the table's options.
 
     Raises RunError in three cases:
@@ -52,7 +52,7 @@ def scanned(target: LakeTarget) -> Scanned:
         snapshot_id = _chosen(target, table)
         scan = table.scan(snapshot_id=snapshot_id)
         schema = scan.projection()
-        check_columns(target, schema)
+        check_iceberg_columns(target, schema)
         _refuse_defaults(target, schema)
         storage = storage_at(target, table)
         refuse_equality_deletes(target, table, snapshot_id, "read")
@@ -60,7 +60,7 @@ def scanned(target: LakeTarget) -> Scanned:
         deleted = deleted_places(target, table, tasks)
         files = tuple(_file(target, table, schema, storage, task, deleted) for task in tasks)
         ids = {number: schema.find_field(number).name for number in schema.field_ids}
-        return Scanned(storage=storage, files=files, ids=ids)
+        return SnapshotFiles(storage=storage, files=files, ids=ids)
 
 
 def _chosen(target: LakeTarget, table: Table) -> int | None:

@@ -69,7 +69,7 @@ def shape_of(table: Table) -> tuple[str, int, int]:
     return metadata.location, metadata.current_schema_id, metadata.default_spec_id
 
 
-def is_empty(table: Table) -> bool:
+def is_iceberg_table_empty(table: Table) -> bool:
     """Return true if the table certainly has no files, according to the summary of its snapshot."""
     snapshot = table.current_snapshot()
     return snapshot is None or (snapshot.summary is not None and snapshot.summary.get("total-data-files") == "0")
@@ -83,7 +83,7 @@ def commit_files(
     Raises Changed if another writer has changed the table since it was opened.
     """
     with iceberg_failures(target), _alone(table).transaction() as transaction:
-        update = transaction.update_snapshot(snapshot_properties=_told(commit))
+        update = transaction.update_snapshot(snapshot_properties=_commit_properties(commit))
         merged = update.merge_append if _merges(table) else update.fast_append
         with update.overwrite() if instead_of else merged() as snapshot:
             for other in instead_of:
@@ -147,7 +147,7 @@ def _merges(table: Table) -> bool:
     return table.metadata.properties.get("commit.manifest-merge.enabled", "true").lower() == "true"
 
 
-def _told(commit: Commit) -> dict[str, str]:
+def _commit_properties(commit: Commit) -> dict[str, str]:
     writer, batch = commit
     return {_QUERY: writer, _BATCH: str(batch)}
 

@@ -20,10 +20,10 @@ from pyspark.sql import DataFrame
 from hintplan.plans.connectors.iceberg import ICEBERG
 from hintplan.plans.connectors.lakes.catalogs import root_option
 from hintplan.plans.declarations.tables import Table
-from hintplan.runtime.connectors.lakes.commits import Commit, Committed, committed
+from hintplan.runtime.connectors.lakes.commits import Commit, Committed, commit_batch
 from hintplan.runtime.connectors.lakes.data_files import DataFile
 from hintplan.runtime.connectors.lakes.target import LakeTarget, lake_target
-from hintplan.runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
+from hintplan.runtime.connectors.lakes.tasks import Rows, net_changes, written_files, written_first
 from hintplan.runtime.lookup.sources.failures import import_extra
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def commit_to_iceberg(
     """Commit ``rows`` to the table, unless it has the batch; with ``overwrites``, they replace the table's rows."""
     catalog, snapshots = by_pyiceberg("catalog"), by_pyiceberg("snapshots")
     input_rows = cache(rows)
-    changes = cache(lambda: netted(input_rows(), target))
+    changes = cache(lambda: net_changes(input_rows(), target))
     written: dict[Any, list[DataFile]] = {}
 
     def files(table: IcebergTable) -> list[DataFile]:
@@ -62,7 +62,7 @@ def commit_to_iceberg(
 
     def upsert(table: IcebergTable) -> bool:
         by_pyiceberg("deletes").refuse_equality_deletes(target, table, None, "upserted to")
-        if snapshots.is_empty(table) and isinstance(input_rows(), DataFrame):
+        if snapshots.is_iceberg_table_empty(table) and isinstance(input_rows(), DataFrame):
             if added := files(table):
                 snapshots.commit_files(target, table, added, commit)
             return bool(added)
@@ -70,7 +70,7 @@ def commit_to_iceberg(
             by_pyiceberg("upsert").upsert_changes(target, table, changes(), commit)
         )
 
-    return committed(
+    return commit_batch(
         target,
         commit,
         open_table=lambda: catalog.ensure_iceberg_table(target),

@@ -43,7 +43,7 @@ _DATABASES: Mapping[str, DatabaseSink] = {
 """The databases by the start of their URLs."""
 
 
-class Jdbc(StreamSource, CountingSink, CheckedSink, LookupTable):
+class JdbcCode(StreamSource, CountingSink, CheckedSink, LookupTable):
     """Tables of databases."""
 
     connector = JDBC
@@ -95,4 +95,4 @@ def _database(options: Mapping[str, str]) -> DatabaseSink:
     return next(database for start, database in _DATABASES.items() if options["url"].startswith(start))
 
 
-CODE = Jdbc()
+CODE = JdbcCode()

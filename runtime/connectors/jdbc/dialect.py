@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import parse_type
-from hintplan.runtime.connectors.jdbc.target import Cursor, DatabaseTarget, Row, ServerTable, Stage
+from hintplan.runtime.connectors.jdbc.target import DatabaseCursor, DatabaseTarget, Row, ServerTable, Stage
 from hintplan.runtime.lookup.source import LookupSource
 
 
@@ -69,18 +69,18 @@ class ServerDialect(Dialect):
     """Deletes the rows of ``{target}``, as ``t``, that match rows of ``{stage}``, as ``s``; a condition follows."""
 
     @abstractmethod
-    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[Cursor]:
+    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[DatabaseCursor]:
         """Open a connection, yield a cursor, and commit or roll back at the end.
 
         Raises :class:`TransientError` for an error that another attempt may not meet, and RunError for any other.
         """
 
     @abstractmethod
-    def find(self, cursor: Cursor, target: DatabaseTarget) -> ServerTable | None:
+    def find(self, cursor: DatabaseCursor, target: DatabaseTarget) -> ServerTable | None:
         """Return the target as the server has it; RunError for an object that no sink can write to."""
 
     @abstractmethod
-    def create(self, cursor: Cursor, target: DatabaseTarget) -> None:
+    def create(self, cursor: DatabaseCursor, target: DatabaseTarget) -> None:
         """Create the target."""
 
     @abstractmethod
@@ -92,11 +92,11 @@ class ServerDialect(Dialect):
         """Return the values as the driver takes them."""
 
     @abstractmethod
-    def load(self, cursor: Cursor, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
+    def load(self, cursor: DatabaseCursor, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
         """Write ``rows`` with the columns ``names`` to a staging table."""
 
     @abstractmethod
-    def lock(self, cursor: Cursor, number: int) -> None:
+    def lock(self, cursor: DatabaseCursor, number: int) -> None:
         """Wait for the lock with this number, and hold it until the transaction ends."""
 
     def qualified(self, existing: ServerTable, table: str) -> str:

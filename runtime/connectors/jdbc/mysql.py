@@ -24,7 +24,7 @@ from hintplan.runtime.connectors.jdbc.dialect import ServerDialect
 from hintplan.runtime.connectors.jdbc.target import (
     OP,
     PART,
-    Cursor,
+    DatabaseCursor,
     DatabaseTarget,
     Row,
     ServerTable,
@@ -91,12 +91,12 @@ class Mysql(ServerDialect):
     def quote(self, name: str) -> str:
         return mysql_name(name)
 
-    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[Cursor]:
+    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[DatabaseCursor]:
         connections = import_extra("hintplan.runtime.connectors.jdbc.mysql_connection", "mysql", "jdbc")
-        transaction: AbstractContextManager[Cursor] = connections.mysql_transaction(target)
+        transaction: AbstractContextManager[DatabaseCursor] = connections.mysql_transaction(target)
         return transaction
 
-    def find(self, cursor: Cursor, target: DatabaseTarget) -> ServerTable | None:
+    def find(self, cursor: DatabaseCursor, target: DatabaseTarget) -> ServerTable | None:
         schema_and_table = _place(cursor, target)
         where = "WHERE table_schema = %s AND table_name = %s"
         cursor.execute(
@@ -139,7 +139,7 @@ class Mysql(ServerDialect):
             made=None if description[2] is None else str(description[2]),
         )
 
-    def create(self, cursor: Cursor, target: DatabaseTarget) -> None:
+    def create(self, cursor: DatabaseCursor, target: DatabaseTarget) -> None:
         for column in target.columns:
             if column.name in target.primary_key and self.column_type(column) in ("longtext", "longblob"):
                 raise RunError(
@@ -199,11 +199,11 @@ class Mysql(ServerDialect):
             )
         return [None if value != value else value for value in stored]
 
-    def load(self, cursor: Cursor, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
+    def load(self, cursor: DatabaseCursor, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
         columns = ", ".join(map(self.quote, names))
         cursor.executemany(f"INSERT INTO {stage.sql} ({columns}) VALUES ({', '.join(['%s'] * len(names))})", rows)
 
-    def lock(self, cursor: Cursor, number: int) -> None:
+    def lock(self, cursor: DatabaseCursor, number: int) -> None:
         # The lock belongs to the connection, which each transaction opens for itself. It is released after the commit.
         cursor.execute("SELECT GET_LOCK(%s, %s)", (f"hintplan {number:016x}", _LOCK_SECONDS))
         ((is_locked,),) = cursor.fetchall()
@@ -219,7 +219,7 @@ def mysql_name(name: str) -> str:
     return "`" + name.replace("`", "``").replace("%", "%%") + "`"
 
 
-def _place(cursor: Cursor, target: DatabaseTarget) -> tuple[str, str]:
+def _place(cursor: DatabaseCursor, target: DatabaseTarget) -> tuple[str, str]:
     """Return the names of the database and the table."""
     *database, table = split_name(target.options["table-name"])
     if not database:

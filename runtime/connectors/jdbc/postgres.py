@@ -18,7 +18,16 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.jdbc.dialect import ServerDialect
-from hintplan.runtime.connectors.jdbc.target import OP, PART, Cursor, DatabaseTarget, Row, ServerTable, Stage, moments
+from hintplan.runtime.connectors.jdbc.target import (
+    OP,
+    PART,
+    DatabaseCursor,
+    DatabaseTarget,
+    Row,
+    ServerTable,
+    Stage,
+    moments,
+)
 from hintplan.runtime.lookup.source import source_of_classes
 from hintplan.runtime.lookup.sources.failures import import_extra
 
@@ -91,12 +100,12 @@ class Postgres(ServerDialect):
     def quote(self, name: str) -> str:
         return _postgres_name(name).replace("%", "%%")
 
-    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[Cursor]:
+    def transaction(self, target: DatabaseTarget) -> AbstractContextManager[DatabaseCursor]:
         connections = import_extra("hintplan.runtime.connectors.jdbc.postgres_connection", "postgres", "jdbc")
-        transaction: AbstractContextManager[Cursor] = connections.postgres_transaction(target)
+        transaction: AbstractContextManager[DatabaseCursor] = connections.postgres_transaction(target)
         return transaction
 
-    def find(self, cursor: Cursor, target: DatabaseTarget) -> ServerTable | None:
+    def find(self, cursor: DatabaseCursor, target: DatabaseTarget) -> ServerTable | None:
         cursor.execute(_COLUMNS, (_name(target),))
         columns = cursor.fetchall()
         if not columns:
@@ -120,7 +129,7 @@ class Postgres(ServerDialect):
             made=columns[0][5],
         )
 
-    def create(self, cursor: Cursor, target: DatabaseTarget) -> None:
+    def create(self, cursor: DatabaseCursor, target: DatabaseTarget) -> None:
         name = ".".join(map(self.quote, split_name(target.options["table-name"])))
         cursor.execute(f"CREATE TABLE {name} ({self.definitions(target.columns, target.primary_key)})", ())
 
@@ -160,14 +169,14 @@ class Postgres(ServerDialect):
         stored: list[Any] = values.to_pylist()
         return [NAN if value != value else value for value in stored] if root in ("FLOAT", "DOUBLE") else stored
 
-    def load(self, cursor: Cursor, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
+    def load(self, cursor: DatabaseCursor, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
         columns = ", ".join(map(_postgres_name, names))
         of_driver = cast("psycopg.Cursor[Any]", cursor)
         with of_driver.copy(f"COPY {stage.sql.replace('%%', '%')} ({columns}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
 
-    def lock(self, cursor: Cursor, number: int) -> None:
+    def lock(self, cursor: DatabaseCursor, number: int) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (number - (1 << 63),))
 
 

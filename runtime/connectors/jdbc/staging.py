@@ -19,7 +19,7 @@ from hintplan.runtime.connectors.jdbc.target import (
     PART,
     STAGE,
     UPSERT,
-    Cursor,
+    DatabaseCursor,
     DatabaseTarget,
     Row,
     ServerTable,
@@ -54,7 +54,7 @@ def existing_target(dialect: ServerDialect, target: DatabaseTarget) -> ServerTab
         return _checked(cursor, dialect, target)
 
 
-def _checked(cursor: Cursor, dialect: ServerDialect, target: DatabaseTarget) -> ServerTable | None:
+def _checked(cursor: DatabaseCursor, dialect: ServerDialect, target: DatabaseTarget) -> ServerTable | None:
     existing = dialect.find(cursor, target)
     if existing is None:
         return None
@@ -99,7 +99,9 @@ def prepare_target(dialect: ServerDialect, target: DatabaseTarget, *, remembers:
     return existing
 
 
-def _tables(cursor: Cursor, dialect: ServerDialect, existing: ServerTable, start: str, rest: str = "") -> list[str]:
+def _tables(
+    cursor: DatabaseCursor, dialect: ServerDialect, existing: ServerTable, start: str, rest: str = ""
+) -> list[str]:
     """Return the tables in the target's schema whose names are ``start``, followed by the LIKE pattern ``rest``."""
     cursor.execute(dialect.tables, (existing.schema, start.replace("_", r"\_") + rest))
     return [name for (name,) in cursor.fetchall()]
@@ -118,7 +120,7 @@ def last_remembered(dialect: ServerDialect, target: DatabaseTarget, existing: Se
         return _last(cursor, dialect, existing, writer) if _tables(cursor, dialect, existing, COMMITS) else -1
 
 
-def _last(cursor: Cursor, dialect: ServerDialect, existing: ServerTable, writer: str) -> int:
+def _last(cursor: DatabaseCursor, dialect: ServerDialect, existing: ServerTable, writer: str) -> int:
     query = f"SELECT batch_id FROM {dialect.qualified(existing, COMMITS)} WHERE sink = %s AND query_id = %s"
     cursor.execute(query, (existing.name, writer))
     row = cursor.fetchone()
@@ -196,7 +198,7 @@ def move_staged(
 
 
 def _move(
-    cursor: Cursor,
+    cursor: DatabaseCursor,
     dialect: ServerDialect,
     target: DatabaseTarget,
     existing: ServerTable,

@@ -29,7 +29,7 @@ UPSERT, DELETE = 0, 1
 Row = tuple[Any, ...]
 
 
-class Cursor(Protocol):
+class DatabaseCursor(Protocol):
     """A cursor of a driver, as the Python database API defines it."""
 
     def execute(self, statement: str, parameters: Sequence[object], /) -> object: ...

@@ -9,11 +9,11 @@ from hintplan.runtime.connectors.kafka.write import ArrowTopicSink
 __all__ = ["CODE"]
 
 
-class Kafka(ArrowTopicSource, ArrowTopicSink):
+class KafkaCode(ArrowTopicSource, ArrowTopicSink):
     """Topics whose messages are rows or changes."""
 
     connector = KAFKA
     upserts = False
 
 
-CODE = Kafka()
+CODE = KafkaCode()

@@ -11,13 +11,13 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from hintplan.plans.connectors.kafka import SPARK_PACKAGE
 from hintplan.plans.connectors.messages.formats import is_changelog, key_part, value_part
-from hintplan.plans.connectors.messages.startup import BOUNDED, MODE, is_bounded, partition_offsets
+from hintplan.plans.connectors.messages.startup import BOUNDED, MODE, is_bounded_topic, partition_offsets
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.connector import ArrowSource, StreamSource, TableRead
 from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, with_package
 from hintplan.runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
-from hintplan.runtime.connectors.messages.formats import prepared
+from hintplan.runtime.connectors.messages.formats import prepare_part
 from hintplan.runtime.connectors.messages.rows import Messages, beside
 from hintplan.runtime.engine.arrow_rows import ArrowRows
 
@@ -68,7 +68,7 @@ class ArrowTopicSource(TopicSource, ArrowSource):
 
 def _stream(read: TableRead, read_as: Messages) -> DataFrame:
     spark, name, table = read.spark, read.name, read.table
-    if is_bounded(table):
+    if is_bounded_topic(table):
         raise RunError(
             f"table {name} has an end, which only batch jobs heed",
             hint="remove it, and run with --once to take what is there",
@@ -95,8 +95,8 @@ def _messages(read: TableRead, *, upserts: bool) -> Messages:
     return Messages(
         table=name,
         columns=columns,
-        key=None if key is None else prepared(name, key),
-        value=prepared(name, value_part(table)),
+        key=None if key is None else prepare_part(name, key),
+        value=prepare_part(name, value_part(table)),
         upserts=upserts,
         changes=upserts or is_changelog(table),
         ordered=read.row_order,

@@ -40,7 +40,7 @@ from hintplan.runtime.connectors.kafka.metadata import (
     header_structs,
     written_headers,
 )
-from hintplan.runtime.connectors.messages.formats import batch_encoder, prepared, registered
+from hintplan.runtime.connectors.messages.formats import batch_encoder, prepare_part, register_schema
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.netting import net
 from hintplan.runtime.engine.arrow_rows import ArrowRows, Metrics, Read
@@ -171,9 +171,9 @@ def _topic_writer(write: TableWrite, *, upserts: bool) -> TopicWriter:
     """Return the writer for the table, after registering its schemas; raise RunError if a registry refuses them."""
     name, table = write.name, write.table
     key, topic = key_part(table), table.options["topic"]
-    key = None if key is None else prepared(name, key)
-    value = prepared(name, value_part(table))
-    schemas = registered(key, f"{topic}-key"), registered(value, f"{topic}-value")
+    key = None if key is None else prepare_part(name, key)
+    value = prepare_part(name, value_part(table))
+    schemas = register_schema(key, f"{topic}-key"), register_schema(value, f"{topic}-value")
     in_one_partition = write.changelog and key is None
     return TopicWriter(
         name=name, table=table, key=key, value=value, upserts=upserts, schemas=schemas,

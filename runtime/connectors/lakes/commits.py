@@ -43,7 +43,7 @@ class Changed(Exception):
     """Another writer has changed the table in the meantime, so the commit must be repeated."""
 
 
-def committed(
+def commit_batch(
     target: LakeTarget,
     commit: Commit,
     *,

@@ -20,7 +20,7 @@ from hintplan.runtime.connectors.connector import (
     CountingSink,
     Mark,
     OverwritingSink,
-    Source,
+    TableSource,
     TableWrite,
 )
 from hintplan.runtime.connectors.lakes.commits import Commit, Committed
@@ -87,7 +87,7 @@ def each_micro_batch(sink: LakeBatch) -> BatchWriter:
     return write
 
 
-class Lake(Source, CountingSink, CheckedSink, OverwritingSink):
+class Lake(TableSource, CountingSink, CheckedSink, OverwritingSink):
     """Tables in a data lake, whose versions record the writer and the number of each batch."""
 
     @abstractmethod

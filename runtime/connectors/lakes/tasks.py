@@ -42,7 +42,7 @@ def written_first(rows: DataFrame, target: LakeTarget, writing: FileWriting) -> 
     return _collected(_by_key(rows, target), NettedFiles(target=target, writing=writing))
 
 
-def netted(rows: Rows, target: LakeTarget) -> pa.Table:
+def net_changes(rows: Rows, target: LakeTarget) -> pa.Table:
     """Return the changes in ``rows`` on the driver, one per key.
 
     :func:`~hintplan.runtime.connectors.netted_rows.net_rows` defines the result.

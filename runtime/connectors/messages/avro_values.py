@@ -4,9 +4,9 @@ A nullable column is a union with null. By default, TIMESTAMP is ``timestamp-mil
 legacy mapping, TIMESTAMP is ``local-timestamp``, and TIMESTAMP_LTZ is ``timestamp``.
 
 >>> part = Part(format="avro", columns=(TableColumn(name="id", type="INT NOT NULL"),), fields=("id",), options={})
->>> schema_of(part)["fields"]
+>>> avro_schema(part)["fields"]
 [{'name': 'id', 'type': 'int'}]
->>> avro_encoder(part, schema_of(part))([1]), avro_decoder(part, ("id",), schema_of(part))(b"\x02")
+>>> avro_encoder(part, avro_schema(part))([1]), avro_decoder(part, ("id",), avro_schema(part))(b"\x02")
 (b'\x02', [1])
 """
 
@@ -34,12 +34,12 @@ __all__ = [
     "TableColumn",
     "avro_decoder",
     "avro_encoder",
+    "avro_schema",
     "fields_writer",
     "from_avro",
     "record_reader",
     "record_schema",
     "record_writer",
-    "schema_of",
     "values_reader",
 ]
 
@@ -61,7 +61,7 @@ def is_legacy(part: Part) -> bool:
     return part.format != "avro" or part.option("timestamp_mapping.legacy") == "true"
 
 
-def schema_of(part: Part) -> dict[str, Any]:
+def avro_schema(part: Part) -> dict[str, Any]:
     """Return the schema with which messages of ``part`` are written; raise ValueError for an unsupported column."""
     types = {field: column.type for field, column in zip(part.fields, part.columns, strict=True)}
     return record_schema(types, legacy=is_legacy(part))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.declarations.types import DataType, parse_type
-from hintplan.runtime.connectors.messages.protobuf_message import fields_of, is_map, message_of
+from hintplan.runtime.connectors.messages.protobuf_message import is_map, message_fields, message_of
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
@@ -74,7 +74,7 @@ def _setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callabl
 
 def _filler(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Message, Any], None]:
     """Return a function that fills a message from a ROW."""
-    fields = fields_of(field)
+    fields = message_fields(field)
     setters = [(n, _setter(fields[n], c, literal)) for n, c in zip(declared.names, declared.children, strict=True)]
 
     def fill(inner: Message, value: Mapping[str, Any]) -> None:
@@ -86,7 +86,7 @@ def _filler(field: FieldDescriptor, declared: DataType, literal: str) -> Callabl
 
 
 def _map_setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Message, Any], None]:
-    fields, name = fields_of(field), field.name
+    fields, name = message_fields(field), field.name
     key_type, value_type = declared.children
     key = _or_default(fields["key"], key_type, literal)
     if fields["value"].message_type is not None:

@@ -23,7 +23,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Re
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.connectors.reach import http_host
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
+from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, avro_schema
 from hintplan.runtime.lookup.sources.hosts import refuse_link_local
 from hintplan.runtime.secrets import resolve
 
@@ -91,7 +91,7 @@ def of_any_schema(part: Part, decoder: Callable[[Schema], Callable[[bytes], Read
 
 def confluent_encoder(part: Part, number: int) -> Callable[[Sequence[Any]], bytes]:
     """Return a function that encodes a message with the schema of ``part``, whose id in the registry is ``number``."""
-    head, write = head_of(number), avro_encoder(part, schema_of(part))
+    head, write = head_of(number), avro_encoder(part, avro_schema(part))
     return lambda values: head + write(values)
 
 

@@ -28,7 +28,7 @@ _SOURCE = source_of_classes(
 )
 
 
-class Redis(LookupTable):
+class RedisCode(LookupTable):
     """Looks rows up in Redis, by a key that a pattern makes from the key columns."""
 
     connector = REDIS
@@ -37,4 +37,4 @@ class Redis(LookupTable):
         return _SOURCE
 
 
-CODE = Redis()
+CODE = RedisCode()
