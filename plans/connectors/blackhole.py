@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from hintplan.plans.connectors.connector import TASKS_WRITE, Connector, Writing
+from collections.abc import Mapping
+from typing import ClassVar
 
-BLACKHOLE = Connector(
-    name="blackhole",
-    description="A sink that drops what it gets.",
-    writing=Writing(drops_rows=True),
-    times="always",
-    idle={"sink.parallelism": TASKS_WRITE},
-)
+from hintplan.plans.connectors.connector import TASKS_WRITE, Writable
+
+
+class Blackhole(Writable):
+    """A sink that discards its rows."""
+
+    name = "blackhole"
+    description = "A sink that drops what it gets."
+    drops_rows = True
+    times = "always"
+    idle: ClassVar[Mapping[str, str]] = {"sink.parallelism": TASKS_WRITE}
+
+
+BLACKHOLE = Blackhole()

@@ -12,12 +12,12 @@ finds their problems. The runtime generates the values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hintplan.plans.connectors.columns import NESTED
-from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector, Reading
+from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Readable
 from hintplan.plans.connectors.options import option
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import DataType, parse_type
@@ -74,39 +74,6 @@ def row_limit(table: Table) -> int | None:
     if _NUMBER_OF_ROWS in table.options:
         limits.append(int(table.options[_NUMBER_OF_ROWS]))
     return min(limits) if limits else None
-
-
-def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    """Check the ``fields.*`` options, and refuse column types that no generator produces."""
-    columns = {column.name: column for column in table.columns if column.is_physical}
-    for key in table.options:
-        if not key.startswith(COLUMN_OPTIONS):
-            continue
-        name, _, setting = key.removeprefix(COLUMN_OPTIONS).rpartition(".")
-        if name not in columns:
-            close = nearest(name, columns)
-            yield Diagnostic(
-                message=f"{key!r} names no column of the table that datagen fills",
-                hint=f"did you mean '{COLUMN_OPTIONS}{close}.{setting}'?"
-                if close
-                else f"columns are {', '.join(columns)}",
-                path=f"{path}.{key}",
-            )
-        elif setting not in _SETTINGS:
-            close = nearest(setting, _SETTINGS)
-            yield Diagnostic(
-                message=f"the datagen connector has no field setting {setting!r}",
-                hint=f"did you mean '{COLUMN_OPTIONS}{name}.{close}'?"
-                if close
-                else f"settings are {', '.join(_SETTINGS)}",
-                path=f"{path}.{key}",
-            )
-    for column in columns.values():
-        try:
-            data_type = parse_type(column.type)
-        except ValueError:
-            continue  # The column's own check reports a wrong type.
-        yield from _check_column(path, table, column.name, data_type)
 
 
 def _check_column(path: str, table: Table, name: str, data_type: DataType) -> Iterator[Diagnostic]:
@@ -219,17 +186,12 @@ def _spec(table: Table, column: TableColumn) -> FieldSpec:
     return FieldSpec(name=column.name, type=column.type, kind="random", length=length)
 
 
-def _is_bounded(table: Table) -> bool:
-    """Return True if the table has a number of rows, or a sequence. The table may contain errors."""
-    if _NUMBER_OF_ROWS in table.options:
-        return True
-    return any(key.startswith(COLUMN_OPTIONS) and value == "sequence" for key, value in table.options.items())
+class Datagen(Readable):
+    """A source of generated rows."""
 
-
-DATAGEN = Connector(
-    name="datagen",
-    description="A source that makes rows up.",
-    options=(
+    name = "datagen"
+    description = "A source that makes rows up."
+    options = (
         option(
             "rows-per-second",
             "int",
@@ -238,12 +200,51 @@ DATAGEN = Connector(
             description="Rows for each second since the query was started.",
         ),
         option(_NUMBER_OF_ROWS, "int", minimum=0, description="The number of rows in all; without end if absent."),
-    ),
-    column_options=_COLUMN_OPTIONS,
-    reading=Reading(is_bounded=_is_bounded, bounding_option=_NUMBER_OF_ROWS),
-    check=_check,
-    idle={"scan.parallelism": "rows are made by as many tasks as there are cores"},
-    stands_in=dict.fromkeys(
+    )
+    column_options = _COLUMN_OPTIONS
+    bounding_option = _NUMBER_OF_ROWS
+    idle: ClassVar[Mapping[str, str]] = {"scan.parallelism": "rows are made by as many tasks as there are cores"}
+    stands_in: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("faker", "socket", "values"), "write 'connector' = 'datagen', or put rows into files and read them"
-    ),
-)
+    )
+
+    def is_bounded(self, table: Table) -> bool:
+        """Return True if the table has a number of rows, or a sequence. The table may contain errors."""
+        if _NUMBER_OF_ROWS in table.options:
+            return True
+        return any(key.startswith(COLUMN_OPTIONS) and value == "sequence" for key, value in table.options.items())
+
+    def check(self, path: str, table: Table) -> Iterator[Diagnostic]:
+        """Check the ``fields.*`` options, and refuse column types that no generator produces."""
+        columns = {column.name: column for column in table.columns if column.is_physical}
+        for key in table.options:
+            if not key.startswith(COLUMN_OPTIONS):
+                continue
+            name, _, setting = key.removeprefix(COLUMN_OPTIONS).rpartition(".")
+            if name not in columns:
+                close = nearest(name, columns)
+                yield Diagnostic(
+                    message=f"{key!r} names no column of the table that datagen fills",
+                    hint=f"did you mean '{COLUMN_OPTIONS}{close}.{setting}'?"
+                    if close
+                    else f"columns are {', '.join(columns)}",
+                    path=f"{path}.{key}",
+                )
+            elif setting not in _SETTINGS:
+                close = nearest(setting, _SETTINGS)
+                yield Diagnostic(
+                    message=f"the datagen connector has no field setting {setting!r}",
+                    hint=f"did you mean '{COLUMN_OPTIONS}{name}.{close}'?"
+                    if close
+                    else f"settings are {', '.join(_SETTINGS)}",
+                    path=f"{path}.{key}",
+                )
+        for column in columns.values():
+            try:
+                data_type = parse_type(column.type)
+            except ValueError:
+                continue  # The column's own check reports a wrong type.
+            yield from _check_column(path, table, column.name, data_type)
+
+
+DATAGEN = Datagen()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
 
 from hintplan.plans.connectors.columns import physical
-from hintplan.plans.connectors.connector import Connector, LookingUp, MetadataKey, Reading, Writing
+from hintplan.plans.connectors.connector import LookedUp, MetadataKey, Readable, Writable
 from hintplan.plans.connectors.files.formats import (
     AVRO_PACKAGE,
     FORMAT_OPTIONS,
@@ -23,7 +24,7 @@ from hintplan.plans.connectors.files.formats import (
     stored_columns,
 )
 from hintplan.plans.connectors.options import option
-from hintplan.plans.connectors.reach import file_place
+from hintplan.plans.connectors.reach import Place, file_place
 from hintplan.plans.declarations.computations import LookupMode
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, UPSERT_KINDS, RowKinds
@@ -44,53 +45,6 @@ _NO_POLICIES = {
 _NO_DELAY = "a partition is committed by each micro-batch that adds files to it, and a job without rows has no batches"
 _LOOKED_UP = ("csv", "json", "parquet", "orc")
 _OF_PARTITIONS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP")
-
-
-def _source_kinds(table: Table) -> RowKinds:
-    return _SOURCE_KINDS.get(table.options.get("source.changelog", "").lower(), INSERT_ONLY)
-
-
-def _sink_kinds(table: Table) -> RowKinds:
-    return ALL_KINDS if table.options.get("sink.changelog", "").lower() == "true" else INSERT_ONLY
-
-
-def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    place = file_place("path", table.options.get("path", ""))
-    if not place.is_local and "?" in place.path:
-        yield Diagnostic(
-            message="parameters do not belong into the path", hint="configure Spark instead", path=f"{path}.path"
-        )
-    if "@" in place.authority:
-        yield Diagnostic(
-            message="a user does not belong into the path, and a password must not stand in the text",
-            hint="configure Spark with the credentials of the file system",
-            path=f"{path}.path",
-        )
-    yield from check_format(path, table)
-    yield from _check_partitions(path, table)
-    yield from _check_commits(path, table)
-    if _source_kinds(table) == UPSERT_KINDS:
-        physical_names = {column.name for column in physical(table)}
-        if not table.primary_key:
-            yield Diagnostic(
-                message="'source.changelog' = 'upsert' replaces rows by their key, but the table has no primary key",
-                hint="declare PRIMARY KEY (...) NOT ENFORCED",
-                path=f"{path}.source.changelog",
-            )
-        for name in table.primary_key:
-            if name not in physical_names:
-                yield Diagnostic(
-                    message=f"the primary key column {name!r} is computed, so upserts do not have it",
-                    hint="use physical columns in PRIMARY KEY",
-                    path=f"{path}.source.changelog",
-                )
-    for key in ("source.changelog", "sink.changelog"):
-        if table.options.get(key, "").lower() in ("true", "upsert") and any(c.name == "op" for c in physical(table)):
-            yield Diagnostic(
-                message=f"{key!r} adds a column 'op', but the table has a column of that name",
-                hint="rename the table's column",
-                path=f"{path}.{key}",
-            )
 
 
 def _check_partitions(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -165,14 +119,6 @@ def _is_zero(duration: str) -> bool:
         return False
 
 
-def _lookup_modes(table: Table) -> tuple[LookupMode, ...]:
-    return ("full",) if table.options.get("format") in _LOOKED_UP and not table.partitioned_by else ()
-
-
-def _overlaps(source: Table, sink: Table) -> bool:
-    return _covers(source.options.get("path", ""), sink.options.get("path", ""))
-
-
 def _covers(directory: str, path: str) -> bool:
     """Return True if ``path`` is ``directory`` or is inside it."""
     above, below = _plain(directory), _plain(path)
@@ -184,10 +130,12 @@ def _plain(path: str) -> str:
     return posixpath.normpath(re.sub(r"/+", "/", re.sub(r"^file:(?://)?(?=/)", "", path)))
 
 
-FILESYSTEM = Connector(
-    name="filesystem",
-    description="Files in a directory: csv, json, parquet, orc, avro or raw.",
-    options=(
+class Filesystem(Readable, Writable, LookedUp):
+    """Files in a directory."""
+
+    name = "filesystem"
+    description = "Files in a directory: csv, json, parquet, orc, avro or raw."
+    options = (
         option("path", required=True, description="The directory of the files."),
         option("format", required=True, choices=FORMATS, description="The format of the files."),
         option(
@@ -218,43 +166,96 @@ FILESYSTEM = Connector(
         option(TRIGGER, default="process-time", description="When a partition is committed: process-time."),
         option(DELAY, default="0 s", description="How long a partition waits to be committed: 0 s."),
         *FORMAT_OPTIONS,
-    ),
-    reading=Reading(kinds=_source_kinds, is_suggested=True, in_pieces=True),
-    writing=Writing(
-        kinds=_sink_kinds,
-        place="path",
-        writes_files=True,
-        overwrites=True,
-        is_suggested=True,
-        updates_hint="set 'sink.changelog' = 'true' on the table, or write to an upsert sink",
-    ),
-    looking_up=LookingUp(
-        modes=("full",), modes_of=_lookup_modes, only=f"files of {', '.join(_LOOKED_UP)} without PARTITIONED BY"
-    ),
-    metadata=(
+    )
+    suggested_as_source = True
+    read_in_pieces = True
+    destination = "path"
+    writes_files = True
+    overwrites = True
+    suggested_as_sink = True
+    updates_hint = "set 'sink.changelog' = 'true' on the table, or write to an upsert sink"
+    lookup_modes = ("full",)
+    lookup_only = f"files of {', '.join(_LOOKED_UP)} without PARTITIONED BY"
+    metadata = (
         MetadataKey(name="file.path", type="STRING"),
         MetadataKey(name="file.name", type="STRING"),
         MetadataKey(name="file.size", type="BIGINT"),
         MetadataKey(name="file.modification-time", type="TIMESTAMP_LTZ(3)"),
-    ),
-    check=_check,
-    reaches=lambda table: (file_place("path", table.options.get("path", "")),),
-    overlaps=_overlaps,
-    extras_of=lambda table: ("kafka",) if table.options.get("format") == "avro" else (),
-    spark_package=lambda table, is_written: (
-        AVRO_PACKAGE if is_written and table.options.get("format") == "avro" else ""
-    ),
-    refused=REFUSED,
-    idle=IDLE,
-    values={"format": INSTEAD_OF_FORMATS},
-    partitions=True,
-    times="in texts",
-    stands_in={
+    )
+    refused: ClassVar[Mapping[str, str]] = REFUSED
+    idle: ClassVar[Mapping[str, str]] = IDLE
+    values: ClassVar[Mapping[str, Mapping[str, str]]] = {"format": INSTEAD_OF_FORMATS}
+    partitions = True
+    times = "in texts"
+    stands_in: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(
             ("s3", "hdfs", "file", "files"),
             "write 'connector' = 'filesystem', with the directory of the files as 'path'",
         ),
         "hive": "write 'connector' = 'filesystem', with the directory of the table as 'path', and 'format' = 'parquet' "
         "or 'orc'",
-    },
-)
+    }
+
+    def source_kinds(self, table: Table) -> RowKinds:
+        return _SOURCE_KINDS.get(table.options.get("source.changelog", "").lower(), INSERT_ONLY)
+
+    def sink_kinds(self, table: Table) -> RowKinds:
+        return ALL_KINDS if table.options.get("sink.changelog", "").lower() == "true" else INSERT_ONLY
+
+    def lookup_modes_of(self, table: Table) -> tuple[LookupMode, ...]:
+        return ("full",) if table.options.get("format") in _LOOKED_UP and not table.partitioned_by else ()
+
+    def check(self, path: str, table: Table) -> Iterator[Diagnostic]:
+        place = file_place("path", table.options.get("path", ""))
+        if not place.is_local and "?" in place.path:
+            yield Diagnostic(
+                message="parameters do not belong into the path", hint="configure Spark instead", path=f"{path}.path"
+            )
+        if "@" in place.authority:
+            yield Diagnostic(
+                message="a user does not belong into the path, and a password must not stand in the text",
+                hint="configure Spark with the credentials of the file system",
+                path=f"{path}.path",
+            )
+        yield from check_format(path, table)
+        yield from _check_partitions(path, table)
+        yield from _check_commits(path, table)
+        if self.source_kinds(table) == UPSERT_KINDS:
+            physical_names = {column.name for column in physical(table)}
+            if not table.primary_key:
+                yield Diagnostic(
+                    message="'source.changelog' = 'upsert' replaces rows by their key, but the table has no primary "
+                    "key",
+                    hint="declare PRIMARY KEY (...) NOT ENFORCED",
+                    path=f"{path}.source.changelog",
+                )
+            for name in table.primary_key:
+                if name not in physical_names:
+                    yield Diagnostic(
+                        message=f"the primary key column {name!r} is computed, so upserts do not have it",
+                        hint="use physical columns in PRIMARY KEY",
+                        path=f"{path}.source.changelog",
+                    )
+        for key in ("source.changelog", "sink.changelog"):
+            has_op = any(column.name == "op" for column in physical(table))
+            if has_op and table.options.get(key, "").lower() in ("true", "upsert"):
+                yield Diagnostic(
+                    message=f"{key!r} adds a column 'op', but the table has a column of that name",
+                    hint="rename the table's column",
+                    path=f"{path}.{key}",
+                )
+
+    def reaches(self, table: Table) -> Iterable[Place]:
+        return (file_place("path", table.options.get("path", "")),)
+
+    def overlaps(self, source: Table, sink: Table) -> bool:
+        return _covers(source.options.get("path", ""), sink.options.get("path", ""))
+
+    def extras_of(self, table: Table) -> tuple[str, ...]:
+        return ("kafka",) if table.options.get("format") == "avro" else ()
+
+    def spark_package(self, table: Table, is_written: bool) -> str:
+        return AVRO_PACKAGE if is_written and table.options.get("format") == "avro" else ""
+
+
+FILESYSTEM = Filesystem()

@@ -11,13 +11,13 @@ tables.rates.options.url: the url must start with http:// or https:// and name a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
 
-from hintplan.plans.connectors.connector import Connector, LookingUp
-from hintplan.plans.connectors.options import option
-from hintplan.plans.connectors.reach import http_host
-from hintplan.plans.connectors.texts.key_pattern import Text, check_pattern, parse_pattern
-from hintplan.plans.connectors.texts.literal_secrets import check_secret
+from hintplan.plans.connectors.connector import LookedUp
+from hintplan.plans.connectors.key_pattern import Text, check_pattern, parse_pattern
+from hintplan.plans.connectors.options import check_secret, option
+from hintplan.plans.connectors.reach import Place, http_host
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 
@@ -26,24 +26,6 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OWN_HEADERS = frozenset(
     ("accept", "accept-encoding", "authorization", "connection", "content-length", "host", "transfer-encoding")
 )
-
-
-def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    """Check the pattern and host of the URL, the JSON pointer, and the headers. A header must not contain a secret."""
-    url = table.options.get("url", "")
-    if url:
-        yield from check_pattern(path, "url", url, table)
-        yield from _check_host(path, url)
-    pointer = table.options.get("response.pointer", "")
-    if pointer and not pointer.startswith("/"):
-        yield Diagnostic(
-            message=f"'response.pointer' is {pointer!r}, expected a JSON pointer such as '/data/items'",
-            hint="begin with a slash",
-            path=f"{path}.response.pointer",
-        )
-    for key, value in table.options.items():
-        if key.startswith(HEADER) and key != HEADER:
-            yield from _check_header(f"{path}.{key}", key.removeprefix(HEADER), value)
 
 
 def _check_host(path: str, url: str) -> Iterator[Diagnostic]:
@@ -81,10 +63,12 @@ def _check_header(path: str, name: str, value: str) -> Iterator[Diagnostic]:
         yield from check_secret(path, f"the header {name}", value)
 
 
-HTTP = Connector(
-    name="http",
-    description="Looks rows up in a web service that answers in JSON.",
-    options=(
+class Http(LookedUp):
+    """Lookups in a web service."""
+
+    name = "http"
+    description = "Looks rows up in a web service that answers in JSON."
+    options = (
         option(
             "url",
             required=True,
@@ -108,12 +92,34 @@ HTTP = Connector(
             description="The most connections of a Python worker for asynchronous lookups.",
         ),
         option("timeout", "duration", default="10 s", description="How long connecting may take, and each answer."),
-    ),
-    families=(HEADER,),
-    looking_up=LookingUp(modes=("sync", "async")),
-    check=_check,
-    reaches=lambda table: (http_host("url", table.options["url"]),),
-    extras=("http",),
-    extras_of=lambda table: ("http",),
-    stands_in={"rest-lookup": "write 'connector' = 'http'"},
-)
+    )
+    families = (HEADER,)
+    lookup_modes = ("sync", "async")
+    extras = ("http",)
+    stands_in: ClassVar[Mapping[str, str]] = {"rest-lookup": "write 'connector' = 'http'"}
+
+    def check(self, path: str, table: Table) -> Iterator[Diagnostic]:
+        """Check the pattern and host of the URL, the JSON pointer, and the headers, which must not contain a secret."""
+        url = table.options.get("url", "")
+        if url:
+            yield from check_pattern(path, "url", url, table)
+            yield from _check_host(path, url)
+        pointer = table.options.get("response.pointer", "")
+        if pointer and not pointer.startswith("/"):
+            yield Diagnostic(
+                message=f"'response.pointer' is {pointer!r}, expected a JSON pointer such as '/data/items'",
+                hint="begin with a slash",
+                path=f"{path}.response.pointer",
+            )
+        for key, value in table.options.items():
+            if key.startswith(HEADER) and key != HEADER:
+                yield from _check_header(f"{path}.{key}", key.removeprefix(HEADER), value)
+
+    def reaches(self, table: Table) -> Iterable[Place]:
+        return (http_host("url", table.options["url"]),)
+
+    def extras_of(self, table: Table) -> tuple[str, ...]:
+        return ("http",)
+
+
+HTTP = Http()

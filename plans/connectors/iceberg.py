@@ -8,9 +8,9 @@ tables.totals.options.connector: where the files of the table may be is not said
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
 
-from hintplan.plans.connectors.connector import Connector, Reading, Writing
 from hintplan.plans.connectors.lakes.catalogs import (
     CATALOG_OPTIONS,
     SNAPSHOT_OPTIONS,
@@ -19,44 +19,27 @@ from hintplan.plans.connectors.lakes.catalogs import (
     reached_by_catalog,
 )
 from hintplan.plans.connectors.lakes.columns import check_columns
-from hintplan.plans.connectors.lakes.sinks import SINK_OPTIONS
-from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKinds
+from hintplan.plans.connectors.lakes.connector import SINK_OPTIONS, LakeConnector
+from hintplan.plans.connectors.reach import Place
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
 
 _SAME_TABLE = ("uri", "catalog-name", "catalog-database", "catalog-table")
 
 
-def _sink_kinds(table: Table) -> RowKinds:
-    return UPSERT_KINDS if table.primary_key else INSERT_ONLY
+class Iceberg(LakeConnector):
+    """Tables of Apache Iceberg."""
 
-
-def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    yield from check_catalog(path, table)
-    yield from check_columns(path, table)
-    yield from check_snapshot(path, table)
-
-
-ICEBERG = Connector(
-    name="iceberg",
-    description="A table of Apache Iceberg.",
-    options=(
+    name = "iceberg"
+    description = "A table of Apache Iceberg."
+    options = (
         *CATALOG_OPTIONS,
         *SNAPSHOT_OPTIONS,
         *SINK_OPTIONS,
-    ),
-    reading=Reading(in_streams=False),
-    writing=Writing(
-        kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place="catalog-table",
-        overwrites=True,
-        takes_updates="with a PRIMARY KEY",
-    ),
-    check=_check,
-    reaches=reached_by_catalog,
-    overlaps=lambda source, sink: all(source.options.get(name) == sink.options.get(name) for name in _SAME_TABLE),
-    extras=("iceberg",),
-    extras_of=lambda table: ("iceberg",),
-    refused={
+    )
+    destination = "catalog-table"
+    extras = ("iceberg",)
+    refused: ClassVar[Mapping[str, str]] = {
         "catalog-impl": "code of a catalog is not loaded; see 'catalog-type'",
         "write-format": "files are of Parquet",
         "write-parallelism": "it is called 'sink.parallelism' here",
@@ -64,9 +47,24 @@ ICEBERG = Connector(
         "overwrite-enabled": "rows are added",
         "streaming": "tables of Iceberg are not read in streams",
         "partitioned-by": "write PARTITIONED BY (...) after the columns",
-    },
-    partitions=True,
-    stands_in=dict.fromkeys(
+    }
+    stands_in: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("hudi", "paimon"), "write 'connector' = 'iceberg', whose tables Flink reads, too"
-    ),
-)  # fmt: skip
+    )
+
+    def check(self, path: str, table: Table) -> Iterator[Diagnostic]:
+        yield from check_catalog(path, table)
+        yield from check_columns(path, table)
+        yield from check_snapshot(path, table)
+
+    def reaches(self, table: Table) -> Iterable[Place]:
+        return reached_by_catalog(table)
+
+    def overlaps(self, source: Table, sink: Table) -> bool:
+        return all(source.options.get(name) == sink.options.get(name) for name in _SAME_TABLE)
+
+    def extras_of(self, table: Table) -> tuple[str, ...]:
+        return ("iceberg",)
+
+
+ICEBERG = Iceberg()

@@ -16,10 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 from urllib.parse import parse_qsl, unquote
 
 from hintplan.plans.connectors.columns import NESTED, physical, refuse_types
-from hintplan.plans.connectors.connector import BATCHES_WRITE, Connector, LookingUp, Reading, Writing
+from hintplan.plans.connectors.connector import BATCHES_WRITE, LookedUp, Readable, Writable
 from hintplan.plans.connectors.options import ENVIRONMENT, option
 from hintplan.plans.connectors.reach import HostPlace, Place, local_file
 from hintplan.plans.declarations.computations import LookupMode
@@ -101,12 +102,6 @@ def _is_on_server(table: Table) -> bool:
     return table.options.get("url", "").startswith(_SERVERS)
 
 
-def _extras_of(table: Table) -> tuple[str, ...]:
-    if not _is_on_server(table):
-        return ()
-    return ("postgres",) if _is_postgres(table) else ("mysql",)
-
-
 def parse_server_url(url: str) -> ServerAddress:
     """Return the address in a URL such as ``jdbc:postgresql://host[:port]/database[?parameter=value&...]``.
 
@@ -148,34 +143,12 @@ def _usual_port(url: str) -> int:
     return 5432 if url.startswith(POSTGRES_URL) else 3306
 
 
-def _reaches(table: Table) -> Iterator[Place]:
-    """Yield the server and certificates of a checked table's URL, or the file of its SQLite database."""
-    url = table.options["url"]
-    if not _is_on_server(table):
-        yield local_file("url", url.removeprefix(SQLITE_URL))
-        return
-    address = parse_server_url(_REFERRED_PORT.sub(r"\1:1", url))
-    port = None if _REFERRED_PORT.match(url) else address.port
-    yield HostPlace("url", address.host.lower(), port, usual=_usual_port(url))
-    for name in _CERTIFICATES:
-        if name in address.parameters:
-            yield local_file("url", address.parameters[name])
-
-
 def split_name(name: str) -> tuple[str, ...]:
     """Return the parts of ``schema.table``; a part may be in double quotes. Raise ValueError for any other name."""
     if not re.fullmatch(r'(?:"(?:[^"]|"")+"|[^".]+)(?:\.(?:"(?:[^"]|"")+"|[^".]+))?', name) or "\0" in name:
         raise ValueError('expected a table, or schema.table; a part that holds dots or quotes stands in "..."')
     parts = re.findall(r'"(?:[^"]|"")+"|[^".]+', name)
     return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts)
-
-
-def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    yield from _check_url(path, table)
-    if not _is_on_server(table):
-        yield from refuse_types(path, table, NESTED, "an SQLite table cannot hold", "write its parts as columns")
-    yield from _check_key(path, table)
-    yield from _check_parts(path, table)
 
 
 def _check_url(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -314,28 +287,15 @@ def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
             )
 
 
-def _upserts(table: Table) -> bool:
-    return bool(table.primary_key)
-
-
-def _sink_kinds(table: Table) -> RowKinds:
-    return UPSERT_KINDS if _upserts(table) else INSERT_ONLY
-
-
-def _lookup_modes(table: Table) -> tuple[LookupMode, ...]:
-    return ("sync", "async", "full") if _is_postgres(table) else ("sync", "full")
-
-
-def _overlaps(source: Table, sink: Table) -> bool:
-    return all(source.options.get(name) == sink.options.get(name) for name in ("url", "table-name"))
-
-
 _CACHE = "write 'lookup.cache' = 'PARTIAL' and "
 
-JDBC = Connector(
-    name="jdbc",
-    description="A table in SQLite, PostgreSQL, MySQL or MariaDB.",
-    options=(
+
+class Jdbc(Readable, Writable, LookedUp):
+    """Tables of databases."""
+
+    name = "jdbc"
+    description = "A table in SQLite, PostgreSQL, MySQL or MariaDB."
+    options = (
         option(
             "url",
             required=True,
@@ -400,25 +360,66 @@ JDBC = Connector(
             maximum=10_000,
             description="The most tasks that write a micro-batch; without it as many as make its rows.",
         ),
-    ),
-    reading=Reading(asks=True, takes_conditions=_is_on_server),
-    writing=Writing(kinds=_sink_kinds, upserts=_upserts, place="table-name", takes_updates="with a PRIMARY KEY"),
-    looking_up=LookingUp(modes=("sync", "async", "full"), modes_of=_lookup_modes),
-    check=_check,
-    reaches=_reaches,
-    overlaps=_overlaps,
-    extras=("mysql", "postgres"),
-    extras_of=_extras_of,
-    idle={
+    )
+    reads_current_rows = True
+    destination = "table-name"
+    updates_condition = "with a PRIMARY KEY"
+    lookup_modes = ("sync", "async", "full")
+    extras = ("mysql", "postgres")
+    idle: ClassVar[Mapping[str, str]] = {
         "connection.max-retry-timeout": "a lost connection is opened anew; lookups wait by 'connection.timeout'",
         "driver": "the URL says which database it is, and its driver comes with hintplan",
         "scan.auto-commit": "each part of a table is read by one query, in a transaction of its own",
         "sink.buffer-flush.interval": BATCHES_WRITE,
-    },
-    instead={
+    }
+    instead: ClassVar[Mapping[str, str]] = {
         "lookup.cache.caching-missing-key": f"{_CACHE}'lookup.partial-cache.cache-missing-key'",
         "lookup.cache.max-rows": f"{_CACHE}'lookup.partial-cache.max-rows'",
         "lookup.cache.ttl": f"{_CACHE}'lookup.partial-cache.expire-after-write'",
-    },
-    stands_in=dict.fromkeys(("mysql", "postgres", "postgresql", "mariadb", "sqlite"), "write 'connector' = 'jdbc'"),
-)
+    }
+    stands_in: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("mysql", "postgres", "postgresql", "mariadb", "sqlite"), "write 'connector' = 'jdbc'"
+    )
+
+    def takes_filters(self, table: Table) -> bool:
+        return _is_on_server(table)
+
+    def sink_kinds(self, table: Table) -> RowKinds:
+        return UPSERT_KINDS if table.primary_key else INSERT_ONLY
+
+    def upserts(self, table: Table) -> bool:
+        return bool(table.primary_key)
+
+    def lookup_modes_of(self, table: Table) -> tuple[LookupMode, ...]:
+        return ("sync", "async", "full") if _is_postgres(table) else ("sync", "full")
+
+    def check(self, path: str, table: Table) -> Iterator[Diagnostic]:
+        yield from _check_url(path, table)
+        if not _is_on_server(table):
+            yield from refuse_types(path, table, NESTED, "an SQLite table cannot hold", "write its parts as columns")
+        yield from _check_key(path, table)
+        yield from _check_parts(path, table)
+
+    def reaches(self, table: Table) -> Iterator[Place]:
+        """Yield the server and certificates of a checked table's URL, or the file of its SQLite database."""
+        url = table.options["url"]
+        if not _is_on_server(table):
+            yield local_file("url", url.removeprefix(SQLITE_URL))
+            return
+        address = parse_server_url(_REFERRED_PORT.sub(r"\1:1", url))
+        port = None if _REFERRED_PORT.match(url) else address.port
+        yield HostPlace("url", address.host.lower(), port, usual=_usual_port(url))
+        for name in _CERTIFICATES:
+            if name in address.parameters:
+                yield local_file("url", address.parameters[name])
+
+    def overlaps(self, source: Table, sink: Table) -> bool:
+        return all(source.options.get(name) == sink.options.get(name) for name in ("url", "table-name"))
+
+    def extras_of(self, table: Table) -> tuple[str, ...]:
+        if not _is_on_server(table):
+            return ()
+        return ("postgres",) if _is_postgres(table) else ("mysql",)
+
+
+JDBC = Jdbc()

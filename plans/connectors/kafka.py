@@ -10,9 +10,10 @@ tables.orders.options.format: a topic of json keeps no row of each primary key: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
 
-from hintplan.plans.connectors.connector import TASKS_WRITE, Connector, MetadataKey, Reading, Writing
+from hintplan.plans.connectors.connector import TASKS_WRITE, MetadataKey, Readable, Writable
 from hintplan.plans.connectors.messages.check_formats import check_formats
 from hintplan.plans.connectors.messages.format_options import (
     FORMAT_OPTIONS,
@@ -26,16 +27,17 @@ from hintplan.plans.connectors.messages.format_options import (
 )
 from hintplan.plans.connectors.messages.formats import has_binary_format, is_changelog, key_columns, places_of_schemas
 from hintplan.plans.connectors.messages.properties import IDLE as IDLE_PROPERTIES
-from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
+from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, places_of_servers
 from hintplan.plans.connectors.messages.startup import (
     BOUNDED,
     BOUNDED_OPTIONS,
     STARTUP_OPTIONS,
     check_start,
     check_startup,
-    is_bounded,
+    is_bounded_topic,
 )
 from hintplan.plans.connectors.options import option
+from hintplan.plans.connectors.reach import Place
 from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
@@ -69,77 +71,12 @@ METADATA = (
 """The metadata of a message. Spark does not write ``timestamp``: the broker or its client sets it."""
 
 
-def _kinds(table: Table) -> RowKinds:
-    return ALL_KINDS if is_changelog(table) else INSERT_ONLY
-
-
 def check_topic(path: str, table: Table) -> Iterator[Diagnostic]:
     """Yield a problem for each topic name that brokers do not accept."""
     for name in table.options.get("topic", "x").split(";"):
         if not name or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name) or len(name) > 249:
             message = f"'topic' is {table.options['topic']!r}, expected letters, digits, dots, underscores and hyphens"
             yield Diagnostic(message=message, hint="write 'topic' = 'orders'", path=f"{path}.topic")
-
-
-def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    options = table.options
-    yield from check_properties(path, table)
-    yield from check_startup(path, table)
-    yield from check_topic(path, table)
-    if ("topic" in options) == ("topic-pattern" in options):
-        both = "topic" in options
-        yield Diagnostic(
-            message="the table has both 'topic' and 'topic-pattern'" if both else "the table names no topic",
-            hint="remove one of them" if both else "add 'topic' = '...'",
-            path=f"{path}.topic",
-        )
-    if ("format" in options) == ("value.format" in options):
-        both = "format" in options
-        yield Diagnostic(
-            message="the table has both 'format' and 'value.format'" if both else "the table has no format",
-            hint="remove one of them" if both else f"add 'format' = one of {', '.join(FORMATS)}",
-            path=f"{path}.format",
-        )
-    if ("key.fields" in options) != ("key.format" in options):
-        present, lacking = ("key.fields", "key.format") if "key.fields" in options else ("key.format", "key.fields")
-        yield Diagnostic(
-            message=f"{present!r} needs {lacking!r}, which the table does not have",
-            hint=f"add '{lacking}' = '...'",
-            path=f"{path}.{present}",
-        )
-    elif "key.fields" in options and not key_columns(table):
-        yield Diagnostic(message="'key.fields' is empty", hint="name a column", path=f"{path}.key.fields")
-    yield from check_formats(path, table)
-    if table.primary_key and not is_changelog(table) and ("format" in options or "value.format" in options):
-        chosen = "format" if "format" in options else "value.format"
-        yield Diagnostic(
-            message=f"a topic of {options[chosen]} keeps no row of each primary key: its messages are rows that only "
-            "come",
-            hint=f"use 'connector' = 'upsert-{KAFKA.name}', or remove the PRIMARY KEY",
-            path=f"{path}.{chosen}",
-        )
-    if options.get("sink.delivery-guarantee", "").lower() == "exactly-once":
-        yield Diagnostic(
-            message="'sink.delivery-guarantee' = 'exactly-once' is not held: a batch that is replayed is written again",
-            hint=f"write 'at-least-once'; or 'connector' = 'upsert-{KAFKA.name}' with a PRIMARY KEY, where messages "
-            "that come again change nothing",
-            path=f"{path}.sink.delivery-guarantee",
-        )
-
-
-def _sink_kinds(table: Table) -> RowKinds:
-    options = table.options
-    return () if "topic-pattern" in options or ";" in options.get("topic", "") else _kinds(table)
-
-
-def _overlaps(source: Table, sink: Table) -> bool:
-    topics = source.options.get("topic", "").split(";")
-    return sink.options.get("topic") in topics and source.options.get(SERVERS) == sink.options.get(SERVERS)
-
-
-def extras_of_topics(table: Table) -> tuple[str, ...]:
-    """Return the extras of the hintplan package that a checked table needs."""
-    return ("kafka",) if has_binary_format(table) else ()
 
 
 OLD_OPTIONS = "write 'connector', and the options as Flink has had them since 1.11"
@@ -160,10 +97,31 @@ _FORMATS = {
     "debezium-avro": "write 'debezium-avro-confluent', for messages whose schemas are in a registry",
 }
 
-KAFKA = Connector(
-    name="kafka",
-    description="The messages of topics of Apache Kafka.",
-    options=(
+
+class TopicConnector(Readable, Writable):
+    """Topics of Apache Kafka."""
+
+    families = (PROPERTY, *PREFIXED)
+    destination = "topic"
+    metadata = METADATA
+    times = "in texts"
+
+    def reaches(self, table: Table) -> Iterable[Place]:
+        return (*places_of_servers(table), *places_of_schemas(table))
+
+    def extras_of(self, table: Table) -> tuple[str, ...]:
+        return ("kafka",) if has_binary_format(table) else ()
+
+    def spark_package(self, table: Table, is_written: bool) -> str:
+        return SPARK_PACKAGE
+
+
+class Kafka(TopicConnector):
+    """Topics whose messages are rows or changes."""
+
+    name = "kafka"
+    description = "The messages of topics of Apache Kafka."
+    options = (
         *TOPIC_OPTIONS,
         option("topic-pattern", description="A regular expression of the topics of a source."),
         option("format", "choice", choices=FORMATS, description="The format of values."),
@@ -187,28 +145,18 @@ KAFKA = Connector(
             description="The partition of a message: the partition of its key, or any partition without a key.",
         ),
         *FORMAT_OPTIONS,
-    ),
-    families=(PROPERTY, *PREFIXED),
-    reading=Reading(
-        kinds=_kinds, is_bounded=is_bounded, bounding_option=BOUNDED, takes_what_is_there=True, check=check_start
-    ),
-    writing=Writing(kinds=_sink_kinds, place="topic"),
-    metadata=METADATA,
-    check=_check,
-    reaches=lambda table: (*reached(table), *places_of_schemas(table)),
-    overlaps=_overlaps,
-    extras_of=extras_of_topics,
-    spark_package=lambda table, is_written: SPARK_PACKAGE,
-    times="in texts",
-    idle=IDLE,
-    instead={
+    )
+    bounding_option = BOUNDED
+    takes_what_is_there = True
+    idle: ClassVar[Mapping[str, str]] = IDLE
+    instead: ClassVar[Mapping[str, str]] = {
         "sink.semantic": "write 'sink.delivery-guarantee'",
         "connector.type": OLD_OPTIONS,
         "format.type": "write 'format'",
         "update-mode": "leave it out: 'format' sets whether messages are changes",
         **INSTEAD_OF_OPTIONS,
-    },
-    values={
+    }
+    values: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "format": _FORMATS,
         "value.format": _FORMATS,
         "key.format": INSTEAD_OF_KEYS,
@@ -221,8 +169,8 @@ KAFKA = Connector(
             "fixed": "leave it out: the messages of a key go to one partition",
             "round-robin": "leave it out: messages without a key go to any partition",
         },
-    },
-    stands_in={
+    }
+    stands_in: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(
             (
                 "mysql-cdc",
@@ -242,5 +190,70 @@ KAFKA = Connector(
             "bring the messages to a topic, such as with Kafka Connect, and use 'connector' = 'kafka'",
         ),
         **dict.fromkeys(("kafka-0.10", "kafka-0.11", "universal"), "write 'connector' = 'kafka'"),
-    },
-)
+    }
+
+    def source_kinds(self, table: Table) -> RowKinds:
+        return ALL_KINDS if is_changelog(table) else INSERT_ONLY
+
+    def is_bounded_topic(self, table: Table) -> bool:
+        return is_bounded_topic(table)
+
+    def check_scan(self, path: str, table: Table) -> Iterable[Diagnostic]:
+        return check_start(path, table)
+
+    def sink_kinds(self, table: Table) -> RowKinds:
+        options = table.options
+        return () if "topic-pattern" in options or ";" in options.get("topic", "") else self.source_kinds(table)
+
+    def check(self, path: str, table: Table) -> Iterator[Diagnostic]:
+        options = table.options
+        yield from check_properties(path, table)
+        yield from check_startup(path, table)
+        yield from check_topic(path, table)
+        if ("topic" in options) == ("topic-pattern" in options):
+            both = "topic" in options
+            yield Diagnostic(
+                message="the table has both 'topic' and 'topic-pattern'" if both else "the table names no topic",
+                hint="remove one of them" if both else "add 'topic' = '...'",
+                path=f"{path}.topic",
+            )
+        if ("format" in options) == ("value.format" in options):
+            both = "format" in options
+            yield Diagnostic(
+                message="the table has both 'format' and 'value.format'" if both else "the table has no format",
+                hint="remove one of them" if both else f"add 'format' = one of {', '.join(FORMATS)}",
+                path=f"{path}.format",
+            )
+        if ("key.fields" in options) != ("key.format" in options):
+            present, lacking = ("key.fields", "key.format") if "key.fields" in options else ("key.format", "key.fields")
+            yield Diagnostic(
+                message=f"{present!r} needs {lacking!r}, which the table does not have",
+                hint=f"add '{lacking}' = '...'",
+                path=f"{path}.{present}",
+            )
+        elif "key.fields" in options and not key_columns(table):
+            yield Diagnostic(message="'key.fields' is empty", hint="name a column", path=f"{path}.key.fields")
+        yield from check_formats(path, table)
+        if table.primary_key and not is_changelog(table) and ("format" in options or "value.format" in options):
+            chosen = "format" if "format" in options else "value.format"
+            yield Diagnostic(
+                message=f"a topic of {options[chosen]} keeps no row of each primary key: its messages are rows that "
+                "only come",
+                hint=f"use 'connector' = 'upsert-{self.name}', or remove the PRIMARY KEY",
+                path=f"{path}.{chosen}",
+            )
+        if options.get("sink.delivery-guarantee", "").lower() == "exactly-once":
+            yield Diagnostic(
+                message="'sink.delivery-guarantee' = 'exactly-once' is not held: a batch that is replayed is written "
+                "again",
+                hint=f"write 'at-least-once'; or 'connector' = 'upsert-{self.name}' with a PRIMARY KEY, where "
+                "messages that come again change nothing",
+                path=f"{path}.sink.delivery-guarantee",
+            )
+
+    def overlaps(self, source: Table, sink: Table) -> bool:
+        topics = source.options.get("topic", "").split(";")
+        return sink.options.get("topic") in topics and source.options.get(SERVERS) == sink.options.get(SERVERS)
+
+
+KAFKA = Kafka()

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from hintplan.plans.connectors.connector import TASKS_WRITE, Connector, Writing
+from collections.abc import Mapping
+from typing import ClassVar
+
+from hintplan.plans.connectors.connector import TASKS_WRITE, Writable
 from hintplan.plans.connectors.options import option
 
-PRINT = Connector(
-    name="print",
-    description="A sink that prints its rows as Flink does.",
-    options=(option("print-identifier", description="What stands before each line."),),
-    writing=Writing(is_suggested=True, takes_updates=""),
-    times="always",
-    idle={"sink.parallelism": TASKS_WRITE},
-)
+
+class Print(Writable):
+    """A sink that prints its rows."""
+
+    name = "print"
+    description = "A sink that prints its rows as Flink does."
+    options = (option("print-identifier", description="What stands before each line."),)
+    suggested_as_sink = True
+    updates_condition = ""
+    times = "always"
+    idle: ClassVar[Mapping[str, str]] = {"sink.parallelism": TASKS_WRITE}
+
+
+PRINT = Print()

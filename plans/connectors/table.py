@@ -1,6 +1,6 @@
 """The connectors by name, and functions that answer questions about a table from its connector's descriptor.
 
-Option names are Flink's. The runtime implements reading and writing.
+Option names are Flink's. The runtime implements source and sink.
 
 >>> table = Table(columns=(), options={"connector": "print"})
 >>> can_read(table), sorted(sink_kinds(table))
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from hintplan.plans.connectors.connector import Connector, Reading, Writing
+from hintplan.plans.connectors.connector import Connector, LookedUp, Readable, Writable
 from hintplan.plans.connectors.reach import Place
 from hintplan.plans.declarations.computations import LookupMode
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, UPSERT_KINDS, RowKind, RowKinds
@@ -64,19 +64,19 @@ def connector_of(table: Table) -> Connector | None:
 
 def can_read(table: Table) -> bool:
     """Return True if the table's connector supports scans."""
-    return _reading(table) is not None
+    return _source(table) is not None
 
 
 def source_kinds(table: Table) -> RowKinds:
     """Return the row kinds that a scan of the table emits."""
-    reading = _reading(table)
-    return reading.kinds(table) if reading is not None else INSERT_ONLY
+    source = _source(table)
+    return source.source_kinds(table) if source is not None else INSERT_ONLY
 
 
 def is_read_in_pieces(table: Table) -> bool:
     """Return True if several tasks may get the changes of one key, in any order."""
-    reading = _reading(table)
-    return reading is not None and reading.in_pieces
+    source = _source(table)
+    return source is not None and source.read_in_pieces
 
 
 def is_upsert_source(table: Table) -> bool:
@@ -86,32 +86,32 @@ def is_upsert_source(table: Table) -> bool:
 
 def is_bounded(table: Table) -> bool:
     """Return True if a scan of the table ends."""
-    reading = _reading(table)
-    return reading is None or reading.is_bounded(table)
+    source = _source(table)
+    return source is None or source.is_bounded(table)
 
 
 def is_asked(table: Table) -> bool:
     """Return True if a repeated scan of the table may return other rows, because it queries current data."""
-    reading = _reading(table)
-    return reading is not None and reading.asks
+    source = _source(table)
+    return source is not None and source.reads_current_rows
 
 
 def takes_conditions(table: Table) -> bool:
     """Return True if the table supports predicate pushdown of simple conditions."""
-    reading = _reading(table)
-    return reading is not None and reading.takes_conditions(table)
+    source = _source(table)
+    return source is not None and source.takes_filters(table)
 
 
 def check_reading(name: str, table: Table) -> tuple[Diagnostic, ...]:
     """Return the problems that matter to a scan only, with paths such as ``tables.orders.options.path``."""
-    reading = _reading(table)
-    return () if reading is None else tuple(reading.check(f"tables.{name}.options", table))
+    source = _source(table)
+    return () if source is None else tuple(source.check_scan(f"tables.{name}.options", table))
 
 
 def takes_what_is_there(table: Table) -> bool:
     """Return True if a run with ``--once`` ends."""
-    reading = _reading(table)
-    return is_bounded(table) or (reading is not None and reading.takes_what_is_there)
+    source = _source(table)
+    return is_bounded(table) or (source is not None and source.takes_what_is_there)
 
 
 def spark_packages(tables: Mapping[str, Table], written: Collection[str]) -> tuple[str, ...]:
@@ -129,8 +129,8 @@ def spark_packages(tables: Mapping[str, Table], written: Collection[str]) -> tup
 
 def is_read_in_streams(table: Table) -> bool:
     """Return True if streaming jobs can scan the table."""
-    reading = _reading(table)
-    return reading is not None and reading.in_streams
+    source = _source(table)
+    return source is not None and source.in_streams
 
 
 def extras_of(tables: Iterable[Table]) -> tuple[str, ...]:
@@ -141,14 +141,14 @@ def extras_of(tables: Iterable[Table]) -> tuple[str, ...]:
 
 def bounding_option(table: Table) -> str:
     """Return the option that makes an unbounded scan of the table end, else an empty text."""
-    reading = _reading(table)
-    return reading.bounding_option if reading is not None else ""
+    source = _source(table)
+    return source.bounding_option if source is not None else ""
 
 
 def bounding_options() -> frozenset[str]:
     """Return the options of all connectors that make a scan end."""
-    readings = (connector.reading for connector in CONNECTORS.values())
-    return frozenset(reading.bounding_option for reading in readings if reading is not None) - {""}
+    sources = (connector for connector in CONNECTORS.values() if isinstance(connector, Readable))
+    return frozenset(source.bounding_option for source in sources) - {""}
 
 
 def can_write(table: Table) -> bool:
@@ -158,31 +158,31 @@ def can_write(table: Table) -> bool:
 
 def sink_kinds(table: Table) -> frozenset[RowKind]:
     """Return the row kinds that the table accepts as a sink. The set is empty if it cannot be written to."""
-    writing = _writing(table)
-    return frozenset(writing.kinds(table) if writing is not None else ())
+    sink = _sink(table)
+    return frozenset(sink.sink_kinds(table) if sink is not None else ())
 
 
 def is_upsert_sink(table: Table) -> bool:
     """Return True if the sink replaces and deletes rows by the table's primary key."""
-    writing = _writing(table)
-    return writing is not None and writing.upserts(table)
+    sink = _sink(table)
+    return sink is not None and sink.upserts(table)
 
 
 def overwrites(table: Table) -> bool:
     """Return True if a batch job can replace rows of the table (INSERT OVERWRITE)."""
-    writing = _writing(table)
-    return writing is not None and writing.overwrites
+    sink = _sink(table)
+    return sink is not None and sink.overwrites
 
 
 def overwriting_connectors() -> str:
     """Return the names of connectors whose sinks support INSERT OVERWRITE, for messages."""
-    return ", ".join(sorted(n for n, c in CONNECTORS.items() if c.writing is not None and c.writing.overwrites))
+    return ", ".join(sorted(n for n, c in CONNECTORS.items() if isinstance(c, Writable) and c.overwrites))
 
 
 def drops_rows(table: Table) -> bool:
     """Return True if the sink discards its rows."""
-    writing = _writing(table)
-    return writing is not None and writing.drops_rows
+    sink = _sink(table)
+    return sink is not None and sink.drops_rows
 
 
 def is_by_program(table: Table) -> bool:
@@ -199,19 +199,19 @@ def options_by_program() -> dict[str, str]:
 
 def dropping_options() -> dict[str, str]:
     """Return the options of a table whose sink accepts and discards all changes."""
-    return {"connector": next(name for name, c in CONNECTORS.items() if c.writing is not None and c.writing.drops_rows)}
+    return {"connector": next(name for name, c in CONNECTORS.items() if isinstance(c, Writable) and c.drops_rows)}
 
 
 def sink_place(table: Table) -> str:
     """Return the destination of the sink's rows, as the table's options name it, else an empty text."""
-    writing = _writing(table)
-    return table.options.get(writing.place, "") if writing is not None else ""
+    sink = _sink(table)
+    return table.options.get(sink.destination, "") if sink is not None else ""
 
 
 def writes_files(table: Table) -> bool:
     """Return True if the sink uses Spark's file sink, which records finished micro-batches in its directory."""
-    writing = _writing(table)
-    return writing is not None and writing.writes_files
+    sink = _sink(table)
+    return sink is not None and sink.writes_files
 
 
 def sink_directory(table: Table) -> str:
@@ -221,23 +221,20 @@ def sink_directory(table: Table) -> str:
 
 def is_sink_directory(table: Table, option: str) -> bool:
     """Return True if ``option`` names the directory in which the sink writes files."""
-    writing = _writing(table)
-    return writing is not None and writing.writes_files and writing.place == option
+    sink = _sink(table)
+    return sink is not None and sink.writes_files and sink.destination == option
 
 
 def can_lookup(table: Table) -> frozenset[LookupMode]:
     """Return the modes in which a lookup join can use the table. The set is empty if it cannot."""
     connector = connector_of(table)
-    if connector is None or connector.looking_up is None:
-        return frozenset()
-    chosen = connector.looking_up.modes_of
-    return frozenset(connector.looking_up.modes if chosen is None else chosen(table))
+    return frozenset(connector.lookup_modes_of(table)) if isinstance(connector, LookedUp) else frozenset()
 
 
 def why_no_lookup(table: Table) -> str:
     """Return the reason why the table does not support lookups. A message appends it after a colon."""
     connector = connector_of(table)
-    only = connector.looking_up.only if connector is not None and connector.looking_up is not None else ""
+    only = connector.lookup_only if isinstance(connector, LookedUp) else ""
     name = table.options.get("connector", "")
     return f"its connector is '{name}'" + (f", which looks up only {only}" if only else "")
 
@@ -245,7 +242,7 @@ def why_no_lookup(table: Table) -> str:
 def is_looked_up_by_users_code(table: Table) -> bool:
     """Return True if user code returns the rows of a lookup, so that they need a check against the columns."""
     connector = connector_of(table)
-    return connector is not None and connector.looking_up is not None and connector.looking_up.by_users_code
+    return isinstance(connector, LookedUp) and connector.looked_up_by_users_code
 
 
 def option(table: Table, name: str) -> str | None:
@@ -277,11 +274,11 @@ def in_order(options: Mapping[str, str]) -> dict[str, str]:
     return {**{name: options[name] for name in names if name in options}, **dict(sorted(options.items()))}
 
 
-def _reading(table: Table) -> Reading | None:
+def _source(table: Table) -> Readable | None:
     connector = connector_of(table)
-    return connector.reading if connector is not None else None
+    return connector if isinstance(connector, Readable) else None
 
 
-def _writing(table: Table) -> Writing | None:
+def _sink(table: Table) -> Writable | None:
     connector = connector_of(table)
-    return connector.writing if connector is not None else None
+    return connector if isinstance(connector, Writable) else None

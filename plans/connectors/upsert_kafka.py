@@ -10,20 +10,12 @@ tables.totals.options.key.format: messages replace each other by their key, but 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import ClassVar
 
-from hintplan.plans.connectors.connector import BATCHES_WRITE, Connector, Reading, Writing
-from hintplan.plans.connectors.kafka import (
-    IDLE,
-    METADATA,
-    PARALLEL,
-    SPARK_PACKAGE,
-    TAKES_CHANGES,
-    TOPIC_OPTIONS,
-    check_topic,
-    extras_of_topics,
-)
+from hintplan.plans.connectors.connector import BATCHES_WRITE
+from hintplan.plans.connectors.kafka import IDLE, PARALLEL, TAKES_CHANGES, TOPIC_OPTIONS, TopicConnector, check_topic
 from hintplan.plans.connectors.messages.check_formats import check_formats
 from hintplan.plans.connectors.messages.format_options import (
     CHANGELOGS,
@@ -31,69 +23,47 @@ from hintplan.plans.connectors.messages.format_options import (
     INSTEAD_OF_KEYS,
     INSTEAD_OF_OPTIONS,
     PART_OPTIONS,
-    PREFIXED,
     ROWS,
 )
-from hintplan.plans.connectors.messages.formats import places_of_schemas
-from hintplan.plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
-from hintplan.plans.declarations.row_kinds import UPSERT_KINDS
+from hintplan.plans.connectors.messages.properties import SERVERS, check_properties
+from hintplan.plans.declarations.row_kinds import UPSERT_KINDS, RowKinds
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic
-
-
-def _check(path: str, table: Table) -> Iterator[Diagnostic]:
-    yield from check_properties(path, table)
-    yield from check_topic(path, table)
-    if not table.primary_key:
-        yield Diagnostic(
-            message="messages replace each other by their key, but the table has no primary key",
-            hint="declare PRIMARY KEY (...) NOT ENFORCED",
-            path=f"{path}.key.format",
-        )
-    if ";" in table.options.get("topic", ""):
-        yield Diagnostic(message="the table has several topics", hint="name one", path=f"{path}.topic")
-    yield from check_formats(path, table, ROWS)
-
 
 _NO_CHANGES = dict.fromkeys(CHANGELOGS, f"write 'json'; or {TAKES_CHANGES}")
 _REQUIRED = ("key.format", "value.format", "topic")
 
-UPSERT_KAFKA = Connector(
-    name="upsert-kafka",
-    description="A topic of Apache Kafka that has the row of each primary key.",
-    options=tuple(
+
+class UpsertKafka(TopicConnector):
+    """Topics whose last message of each key is the row of that key."""
+
+    name = "upsert-kafka"
+    description = "A topic of Apache Kafka that has the row of each primary key."
+    options = tuple(
         replace(
             topic_option,
             required=topic_option.required or topic_option.name in _REQUIRED,
             choices=ROWS if topic_option.name == "value.format" else topic_option.choices,
         )
         for topic_option in (*TOPIC_OPTIONS, *PART_OPTIONS, PARALLEL)
-    ),
-    families=(PROPERTY, *PREFIXED),
-    reading=Reading(kinds=lambda table: UPSERT_KINDS, is_bounded=lambda table: True),
-    writing=Writing(
-        kinds=lambda table: UPSERT_KINDS, upserts=lambda table: True, place="topic", takes_updates="with a PRIMARY KEY"
-    ),
-    metadata=METADATA,
-    check=_check,
-    reaches=lambda table: (*reached(table), *places_of_schemas(table)),
-    overlaps=lambda source, sink: all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS)),
-    extras_of=extras_of_topics,
-    spark_package=lambda table, is_written: SPARK_PACKAGE,
-    times="in texts",
-    idle={
+    )
+    updates_condition = "with a PRIMARY KEY"
+    idle: ClassVar[Mapping[str, str]] = {
         **IDLE,
         "sink.buffer-flush.interval": BATCHES_WRITE,
         "sink.buffer-flush.max-rows": BATCHES_WRITE,
         "sink.delivery-guarantee": "the last message of a key counts, so a repeated message changes nothing",
-    },
-    instead={
+    }
+    instead: ClassVar[Mapping[str, str]] = {
         "format": "write 'key.format' and 'value.format'",
         "scan.startup.mode": "leave it out: a topic of upserts is read from its beginning",
         **INSTEAD_OF_OPTIONS,
-    },
-    values={"key.format": INSTEAD_OF_KEYS, "value.format": {**_NO_CHANGES, **INSTEAD_OF_FORMATS}},
-    stands_in=dict.fromkeys(
+    }
+    values: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "key.format": INSTEAD_OF_KEYS,
+        "value.format": {**_NO_CHANGES, **INSTEAD_OF_FORMATS},
+    }
+    stands_in: ClassVar[Mapping[str, str]] = dict.fromkeys(
         (
             "elasticsearch",
             "elasticsearch-6",
@@ -108,5 +78,32 @@ UPSERT_KAFKA = Connector(
             "cassandra",
         ),
         "write to a topic with 'connector' = 'upsert-kafka', and let a sink of Kafka Connect load it from there",
-    ),
-)
+    )
+
+    def source_kinds(self, table: Table) -> RowKinds:
+        return UPSERT_KINDS
+
+    def sink_kinds(self, table: Table) -> RowKinds:
+        return UPSERT_KINDS
+
+    def upserts(self, table: Table) -> bool:
+        return True
+
+    def check(self, path: str, table: Table) -> Iterator[Diagnostic]:
+        yield from check_properties(path, table)
+        yield from check_topic(path, table)
+        if not table.primary_key:
+            yield Diagnostic(
+                message="messages replace each other by their key, but the table has no primary key",
+                hint="declare PRIMARY KEY (...) NOT ENFORCED",
+                path=f"{path}.key.format",
+            )
+        if ";" in table.options.get("topic", ""):
+            yield Diagnostic(message="the table has several topics", hint="name one", path=f"{path}.topic")
+        yield from check_formats(path, table, ROWS)
+
+    def overlaps(self, source: Table, sink: Table) -> bool:
+        return all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS))
+
+
+UPSERT_KAFKA = UpsertKafka()

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector
+from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Connector, LookedUp
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.format.schema import schema_text
 from hintplan.plans.model.config import KEYS
@@ -69,7 +69,7 @@ def _connector(spec: Connector, definitions: Schema) -> Schema:
     """Return the schema of the options that a connector allows, as a condition on ``connector``."""
     properties: Schema = {"connector": {}}
     properties |= {option.name: _option(option) for option in spec.options}
-    if spec.looking_up is not None:
+    if isinstance(spec, LookedUp):
         cache = definitions["lookup-cache"]["properties"]
         properties |= {name: _cache_option(cache[name], name) for name in CACHING.settings}
     patterns: Schema = {f"^{family.replace('.', '[.]')}": {"type": "string"} for family in spec.families}

@@ -29,8 +29,7 @@ from hintplan.runtime.batch.snapshot import snapshot
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.connectors import table as connectors
-from hintplan.runtime.connectors.given import NOTHING, Given
-from hintplan.runtime.requests.request import RequestRun
+from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
 from hintplan.runtime.results.files import KeepBatch
 
 _KEPT = CachedSettings(enabled=True, storage_level="MEMORY_AND_DISK")
@@ -58,7 +57,7 @@ def build_sinks(
     lookups: RequestRun,
     cache: ResultCache,
     results: str | None,
-    given: Given = NOTHING,
+    objects: ProgramObjects = NO_OBJECTS,
 ) -> tuple[BuiltSink, ...]:
     """Return a job per sink of ``plan``, in the order of the sinks.
 
@@ -72,12 +71,12 @@ def build_sinks(
         columns=output_columns(plan),
         changelog={name: kinds != INSERT_ONLY for name, kinds in output_kinds(plan).items()},
         lookups=lookups,
-        given=given,
+        objects=objects,
     )
     building = _Building(
         edges=edges,
         cache=cache,
-        meanings=meanings(plan, given.identities),
+        meanings=meanings(plan, objects.identities),
         results=results,
         scans={scan.id: scan for scan in plan.scans},
         listed={},
@@ -113,7 +112,7 @@ class _Building:
         else:
             table = edges.plan.tables[sink.table]
             if sink.overwrite is None:
-                write = connectors.batch_writer(top, sink.table, table, edges.given)
+                write = connectors.batch_writer(top, sink.table, table, edges.objects)
             else:
                 write = connectors.batch_overwriter(top, sink.table, table)
         operators = [edges.plan.by_id[name] for name in observed.observations]

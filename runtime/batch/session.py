@@ -34,7 +34,7 @@ from hintplan.runtime.batch.build import build_sinks
 from hintplan.runtime.batch.cache import CachedResult, ResultCache
 from hintplan.runtime.batch.execution import BatchExecution, Told
 from hintplan.runtime.builders.table import builder_of
-from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction, given_for
+from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects, SinkFunction, objects_for
 from hintplan.runtime.connectors.table import failed_tables
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results.files import keeping
@@ -74,7 +74,8 @@ class Session:
         self._partitions = str(self._spark.conf.get(_SHUFFLE_PARTITIONS))
         self._cache = ResultCache(self._spark)
         self._execution: BatchExecution | None = None
-        self._given: list[Given] = []  # keeps them alive, so that no other DataFrame gets the identity of one of them
+        # Keeps the DataFrames alive, so that no other DataFrame gets the identity of one of them.
+        self._objects: list[ProgramObjects] = []
         self._starting = threading.Lock()
         self._closed = False
         ship_code(self._spark, policy.modules)
@@ -103,7 +104,7 @@ class Session:
         RunError if it cannot run here, or is a streaming plan.
         """
         loaded = plan_of(plan)
-        return self._started(loaded, results, close=False, given=given_for(loaded, tables, sinks, self._spark))
+        return self._started(loaded, results, close=False, objects=objects_for(loaded, tables, sinks, self._spark))
 
     def cached_results(self) -> tuple[CachedResult, ...]:
         """Return the results that are or will be kept, in the order in which plans requested them."""
@@ -143,14 +144,14 @@ class Session:
             self._cache.close()
 
     def execute_and_close(
-        self, plan: Plan, *, given: Given = NOTHING, results: str | None = None, told: Told | None = None
+        self, plan: Plan, *, objects: ProgramObjects = NO_OBJECTS, results: str | None = None, told: Told | None = None
     ) -> BatchExecution:
         """Start the jobs of ``plan`` as :meth:`execute` does, and close the session when they have ended.
 
         ``told`` receives each job that has succeeded.
         """
         try:
-            return self._started(plan, results, close=True, told=told, given=given)
+            return self._started(plan, results, close=True, told=told, objects=objects)
         except BaseException:
             self.close()
             raise
@@ -160,7 +161,7 @@ class Session:
             self._execution.stop()
 
     def _started(
-        self, plan: Plan, results: str | None, *, close: bool, given: Given, told: Told | None = None
+        self, plan: Plan, results: str | None, *, close: bool, objects: ProgramObjects, told: Told | None = None
     ) -> BatchExecution:
         self._refuse_if_closed()
         problems = plan_problems(plan)
@@ -176,8 +177,8 @@ class Session:
             if self._execution is not None:
                 self._execution.wait(None)
             self._refuse_if_closed()
-            self._given.append(given)
-            self._execution = self._built(plan, results, close=close, told=told, given=given.on(self._spark))
+            self._objects.append(objects)
+            self._execution = self._built(plan, results, close=close, told=told, objects=objects.on(self._spark))
             self._execution.start()
             return self._execution
 
@@ -186,7 +187,7 @@ class Session:
             raise RunError("the session is closed", hint="open another one; what this one had cached is gone")
 
     def _built(
-        self, plan: Plan, results: str | None, *, close: bool, told: Told | None, given: Given
+        self, plan: Plan, results: str | None, *, close: bool, told: Told | None, objects: ProgramObjects
     ) -> BatchExecution:
         zone = plan.config.get(TIME_ZONE, "UTC")
         self._spark.conf.set("spark.sql.session.timeZone", zone)
@@ -202,7 +203,7 @@ class Session:
         if results is not None:
             keeping(self._spark)
         try:
-            jobs = build_sinks(plan, self._spark, lookups, self._cache, results, given)
+            jobs = build_sinks(plan, self._spark, lookups, self._cache, results, objects)
         except BaseException:
             self._cache.end(lookups.token, well=False)
             raise
@@ -220,7 +221,7 @@ class Session:
             cache=self._cache,
             finished=finished,
             tables=failed_tables(self._spark, plan.tables),
-            notes=(*_notes(plan), *restriction_notes(self._spark), *given.notes),
+            notes=(*_notes(plan), *restriction_notes(self._spark), *objects.notes),
             told=told,
         )
 

@@ -19,7 +19,7 @@ from hintplan.plans.analysis.row_order import ordered_by_scan, read_in_order, to
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.model.plan import Plan
-from hintplan.runtime.connectors.given import NOTHING, Given
+from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.requests.request import RequestRun
@@ -60,7 +60,7 @@ class Edges:
     """The operators whose output order matters to a reader (:mod:`hintplan.plans.analysis.row_order`)."""
     conditions_above: Mapping[str, Condition] = field(default_factory=dict)
     """The condition of each operator's only reader, which the operator may check itself; none in a batch job."""
-    given: Given = NOTHING
+    objects: ProgramObjects = NO_OBJECTS
     """The DataFrames and functions of the program that runs the plan."""
     observe_as: Callable[[str], Any] = str
     """Returns the Observation, or its name, for an operator's metrics: in a stream the operator's id."""
@@ -87,7 +87,7 @@ def edges_of(
     places: Mapping[str, Place],
     lookups: RequestRun,
     pins: Mapping[str, PinPlace] = MappingProxyType({}),
-    given: Given = NOTHING,
+    objects: ProgramObjects = NO_OBJECTS,
 ) -> Edges:
     """Return the context of builders for ``plan``; ``lookups`` holds the facts of the run that lookups need."""
     return Edges(
@@ -98,7 +98,7 @@ def edges_of(
         lookups=lookups,
         places=places,
         pins=pins,
-        given=given,
+        objects=objects,
         row_order=told_by_arrival(plan),
         ordered_by_scan=ordered_by_scan(plan),
         ordered=read_in_order(plan),

@@ -16,7 +16,7 @@ from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.arrivals import as_arrived
 from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.expressions.allowed import check_expression
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.expressions.source_filter import compile_asked
 from hintplan.runtime.spark.source_order import mark_source
 
@@ -53,20 +53,22 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
     table = edges.plan.tables[operator.table]
     row_order = operator.id in edges.row_order or operator.id in edges.ordered_by_scan
     pins = edges.pins.get(operator.id)
-    rows = connectors.read(
+    rows = connectors.read_stream(
         edges.spark, operator.table, table, operator.columns,
-        row_order=row_order, pins=pins, asked=_asked(operator, table), given=edges.given,
+        row_order=row_order, pins=pins, pushed_filter=_pushed_filter(operator, table), objects=edges.objects,
     )  # fmt: skip
     return mark_source(rows, operator.id)
 
 
 def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
-    asked = _asked(operator, table)
-    return connectors.read_batch(edges.spark, operator.table, table, operator.columns, asked=asked, given=edges.given)
+    pushed_filter = _pushed_filter(operator, table)
+    return connectors.read_batch(
+        edges.spark, operator.table, table, operator.columns, pushed_filter=pushed_filter, objects=edges.objects
+    )
 
 
-def _asked(operator: Scan, table: Table) -> Asked | None:
+def _pushed_filter(operator: Scan, table: Table) -> PushedFilter | None:
     """Return the filter that the source evaluates; RunError if it cannot evaluate it, or if it may not run."""
     if operator.filter is None:
         return None

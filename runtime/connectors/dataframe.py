@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import BooleanType, StructField, StructType
@@ -23,12 +21,10 @@ from pyspark.storagelevel import StorageLevel
 
 from hintplan.plans.connectors.dataframe import DATAFRAME
 from hintplan.plans.declarations.row_kinds import ALL_KINDS
-from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.connector import ConnectorCode
-from hintplan.runtime.connectors.given import NOTHING, Given, SinkFunction
-from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.connector import BatchWriter, StreamSource, TableRead, TableSink, TableWrite
 from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
+from hintplan.runtime.connectors.program_objects import SinkFunction
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.function_failed import FunctionFailed, function_failed
@@ -36,13 +32,12 @@ from hintplan.runtime.spark.interrupted import is_interruption
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.session import is_remote
-from hintplan.runtime.storage.pins import PinPlace
 
 _PLACE = "__place"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handing:
+class FunctionCall:
     """Calls ``function`` with the rows of table ``name``, after computing and persisting them once."""
 
     function: SinkFunction
@@ -50,9 +45,9 @@ class Handing:
     key: tuple[str, ...]
     failures: list[FunctionFailed]
 
-    def __call__(self, rows: Any, batch: int) -> int:
+    def __call__(self, rows: DataFrame, batch: int) -> int:
         """Pass the rows of a batch to the function, and return their number; FunctionFailed if the function raises."""
-        kept = self._handed(rows).persist(StorageLevel.MEMORY_AND_DISK)
+        kept = self._with_kinds(rows).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             number = int(kept.count())
             self._call(kept, batch)
@@ -60,7 +55,7 @@ class Handing:
         finally:
             kept.unpersist()
 
-    def _call(self, rows: Any, batch: int) -> None:
+    def _call(self, rows: DataFrame, batch: int) -> None:
         try:
             self.function(rows, batch)
         except Exception as error:
@@ -70,7 +65,7 @@ class Handing:
             self.failures.append(failure)
             raise failure from error
 
-    def _handed(self, rows: DataFrame) -> DataFrame:
+    def _with_kinds(self, rows: DataFrame) -> DataFrame:
         if self.key:
             return self._of_keys(rows)
         if KIND not in rows.columns:
@@ -84,14 +79,14 @@ class Handing:
         by_key = placed.repartition(tasks, *map(quoted, self.key))
         fields = [field for field in rows.schema.fields if field.name != KIND]
         nullable = [StructField(field.name, field.dataType) for field in fields]
-        netting = Netting(name=self.name, key=self.key)
+        netting = KeyChanges(name=self.name, key=self.key)
         netted = map_in_arrow(by_key, netting, StructType([*nullable, StructField(DELETED, BooleanType())]))
         kind = F.when(F.col(DELETED), F.lit("-D")).otherwise(F.lit("+U"))
         return netted.withColumn(KIND, kind).drop(DELETED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Netting:
+class KeyChanges:
     """Nets the changes of a task in ``mapInArrow``; the task has all changes of each ``key``."""
 
     name: str
@@ -108,58 +103,34 @@ class Netting:
         yield from table.to_batches()
 
 
-def _code(given: Given) -> ConnectorCode:
-    """Return the connector's code for a run whose program passed ``given`` DataFrames and functions."""
-    return ConnectorCode(
-        connector=DATAFRAME,
-        read=partial(_read, given),
-        read_batch=partial(_read_batch, given),
-        writer=partial(_writer, given),
-        micro_batch_writer=partial(_micro_batch_writer, given),
-        batch_writer=partial(_batch_writer, given),
-        handed=_code,
-    )
+class DataFrameCode(StreamSource, TableSink):
+    """Reads the DataFrames that a program passed to the run, and calls its functions."""
+
+    connector = DATAFRAME
+
+    def read_batch(self, read: TableRead) -> DataFrame:
+        return read.objects.tables[read.name].select(*map(quoted, read.columns))
+
+    def read_stream(self, read: TableRead) -> DataFrame:
+        return self.read_batch(read)
+
+    def stream_writer(self, write: TableWrite, rows: DataFrame) -> DataStreamWriter:
+        return written_by(_function_call(write), rows, write.checkpoint)
+
+    def micro_batch_writer(self, write: TableWrite) -> BatchWriter:
+        call = _function_call(write)
+        return lambda rows, batch: call(rows.in_spark(), batch)
+
+    def batch_writer(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        def write_rows() -> None:
+            _function_call(write)(rows, 0)
+
+        return write_rows
 
 
-def _read(
-    given: Given,
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    *,
-    row_order: bool = False,
-    pins: PinPlace | None = None,
-) -> DataFrame:
-    return _read_batch(given, spark, name, table, columns)
+def _function_call(write: TableWrite) -> FunctionCall:
+    objects, name = write.objects, write.name
+    return FunctionCall(function=objects.sinks[name], name=name, key=write.table.primary_key, failures=objects.failures)
 
 
-def _read_batch(given: Given, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    return given.tables[name].select(*map(quoted, columns))
-
-
-def _handing(given: Given, name: str, table: Table) -> Handing:
-    return Handing(function=given.sinks[name], name=name, key=table.primary_key, failures=given.failures)
-
-
-def _writer(
-    given: Given, df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
-) -> DataStreamWriter:
-    return written_by(_handing(given, name, table), df, checkpoint)
-
-
-def _micro_batch_writer(
-    given: Given, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
-) -> Callable[[MicroBatch, int], int]:
-    handing = _handing(given, name, table)
-    return lambda rows, batch: handing(rows.in_spark(), batch)
-
-
-def _batch_writer(given: Given, df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    def write() -> None:
-        _handing(given, name, table)(df, 0)
-
-    return write
-
-
-CODE = _code(NOTHING)
+CODE = DataFrameCode()

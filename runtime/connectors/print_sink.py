@@ -25,8 +25,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hintplan.plans.connectors.print_sink import PRINT
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.text.escapes import clean
-from hintplan.runtime.connectors.connector import ConnectorCode
-from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.connector import BatchWriter, TableSink, TableWrite
 from hintplan.runtime.connectors.rowtext import lines
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.operator import KIND
@@ -63,24 +62,20 @@ class PrintBatch:
         return int(table.num_rows)
 
 
-def writer(
-    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
-) -> DataStreamWriter:
-    """Return a writer that prints each micro-batch."""
-    return written_by(_printer(table), df, checkpoint)
+class PrintCode(TableSink):
+    """Prints the rows of each micro-batch, or of a batch job after they have all been computed."""
 
+    connector = PRINT
 
-def micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
-) -> Callable[[MicroBatch, int], int]:
-    """Return a function that prints a micro-batch."""
-    printer = _printer(table)
-    return lambda rows, batch: printer.write(rows.on_driver())
+    def stream_writer(self, write: TableWrite, rows: DataFrame) -> DataStreamWriter:
+        return written_by(_printer(write.table), rows, write.checkpoint)
 
+    def micro_batch_writer(self, write: TableWrite) -> BatchWriter:
+        printer = _printer(write.table)
+        return lambda rows, batch: printer.write(rows.on_driver())
 
-def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """Return a function that prints all rows after they have been computed."""
-    return partial(_printer(table), df, 0)
+    def batch_writer(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        return partial(_printer(write.table), rows, 0)
 
 
 def _visible(line: str) -> str:
@@ -91,4 +86,4 @@ def _printer(table: Table) -> PrintBatch:
     return PrintBatch(identifier=table.options.get("print-identifier", ""))
 
 
-CODE = ConnectorCode(connector=PRINT, writer=writer, micro_batch_writer=micro_batch_writer, batch_writer=batch_writer)
+CODE = PrintCode()

@@ -7,11 +7,13 @@ options of its context.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hintplan.plans.connectors.python import CLASSES, PYTHON
 from hintplan.plans.declarations.class_shape import Flavour, Method
 from hintplan.plans.declarations.computations import LookupMode
 from hintplan.runtime.classes import load_class
-from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.connector import LookupTable
 from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from hintplan.runtime.lookup.source import LookupSource, Source
 
@@ -50,4 +52,14 @@ def _check(mode: LookupMode, context: LookupContext) -> None:
 
 _SOURCE = LookupSource(connector=PYTHON.name, modes=tuple(CLASSES), open=_open, check=_check)
 
-CODE = ConnectorCode(connector=PYTHON, lookup=lambda options: _SOURCE)
+
+class PythonCode(LookupTable):
+    """Looks rows up with a class of the user."""
+
+    connector = PYTHON
+
+    def lookup_source(self, options: Mapping[str, str]) -> LookupSource:
+        return _SOURCE
+
+
+CODE = PythonCode()

@@ -1,6 +1,8 @@
-"""The error for a session without a package that Spark needs for a table."""
+"""Packages that Spark needs for a table, and that a session may lack."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -23,3 +25,12 @@ def lacking_package(spark: SparkSession, name: str, package: str) -> RunError:
         hint=f"start Spark with spark.jars.packages={coordinates}, or with the jars themselves in spark.jars",
         path=f"tables.{name}",
     )
+
+
+def require_spark_class(spark: SparkSession, class_name: str, name: str, package: str) -> None:
+    """Raise RunError if Spark cannot load a class of ``package``; a Spark Connect server reports this itself."""
+    if is_remote(spark):
+        return
+    jvm: Any = spark._jvm
+    if not jvm.org.apache.spark.util.Utils.classIsLoadable(class_name):
+        raise lacking_package(spark, name, package)

@@ -1,17 +1,17 @@
-"""Operations on tables: each calls the code of the table's connector, which it finds by name.
+"""Operations on tables: each finds the code of the table's connector by name, and checks that it has the ability.
 
 :mod:`hintplan.plans.connectors` defines the options and their meaning; its ``check_table`` has accepted every table
-that arrives here. Nothing here starts a query, knows an operator, or keeps a session.
+that arrives here. Connectors get TIME columns as text; this module checks the texts that they read. Nothing here starts
+a query, knows an operator, or keeps a session.
 
-    orders = read(spark, "orders", table, ("o_id", "o_total"))
-    query = writer(orders, "result", result, changelog=False).option("checkpointLocation", path).start()
+    orders = read_stream(spark, "orders", table, ("o_id", "o_total"))
+    query = stream_writer(orders, "result", result, changelog=False).option("checkpointLocation", path).start()
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -34,12 +34,30 @@ from hintplan.runtime.connectors import (
     redis,
     upsert_kafka,
 )
-from hintplan.runtime.connectors.connector import ArrowWriter, ConnectorCode, FilesIn, Mark
-from hintplan.runtime.connectors.given import NOTHING, Given
-from hintplan.runtime.connectors.micro_batch import MicroBatch
-from hintplan.runtime.connectors.times import as_texts, checked, times_of
+from hintplan.runtime.connectors.columns import as_texts, check_times, times_of
+from hintplan.runtime.connectors.connector import (
+    ArrowSink,
+    ArrowSource,
+    BatchWriter,
+    CheckedSink,
+    ConnectorCode,
+    CountingSink,
+    FilesIn,
+    FileSource,
+    LookupTable,
+    Mark,
+    OverwritingSink,
+    QueryId,
+    SinkFacts,
+    StreamSource,
+    TableRead,
+    TableSink,
+    TableSource,
+    TableWrite,
+)
+from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
 from hintplan.runtime.engine.rows import ArrowRows
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.source import LookupSource
 from hintplan.runtime.spark.explanation import FailedTables, WrongLine
 from hintplan.runtime.storage.pins import PinPlace
@@ -64,7 +82,7 @@ CODE: Mapping[str, ConnectorCode] = {
 }
 
 
-def read(
+def read_stream(
     spark: SparkSession,
     name: str,
     table: Table,
@@ -72,28 +90,32 @@ def read(
     *,
     row_order: bool = False,
     pins: PinPlace | None = None,
-    asked: Asked | None = None,
-    given: Given = NOTHING,
+    pushed_filter: PushedFilter | None = None,
+    objects: ProgramObjects = NO_OBJECTS,
 ) -> DataFrame:
     """Return the rows of table ``name`` as a stream of exactly the physical ``columns``.
 
-    Their types are the types of ``hintplan.runtime.types``. A changelog adds ``__kind``, and with ``row_order`` also
-    the columns of ``ROW_ORDER``.
-
-    - ``pins``: the place where a source that queries another system keeps the answers; None if nothing depends on them.
-    - ``asked``: a condition; rows that do not satisfy it may be omitted.
-    - ``given``: the DataFrames and functions of the program that runs the plan.
+    :class:`~hintplan.runtime.connectors.connector.TableRead` describes the arguments. The columns have the types of
+    ``hintplan.runtime.types``. A changelog adds ``__kind``, and with ``row_order`` also the columns of ``ROW_ORDER``.
 
     Raises RunError if the connector cannot read, or if its source does not exist.
     """
-    reader = _able(_code(table, asked, given).read, "read", name, table)
-    return checked(reader(spark, name, as_texts(table), columns, row_order=row_order, pins=pins), name, table)
+    source = _code(table)
+    if not isinstance(source, StreamSource):
+        raise _unable("read", name, table)
+    read = TableRead(
+        spark=spark, name=name, table=as_texts(table), columns=columns,
+        row_order=row_order, pins=pins, pushed_filter=pushed_filter, objects=objects,
+    )  # fmt: skip
+    return check_times(source.read_stream(read), name, table)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
-    """Return the rows of :func:`read` in Arrow in the workers; None if the connector cannot read them like this."""
-    reader = _code(table).read_in_arrow
-    return None if reader is None or times_of(table) else reader(spark, name, table, columns)
+    """Return the rows of :func:`read_stream` in Arrow in the workers; None if only Spark can read them."""
+    source = _code(table)
+    if not isinstance(source, ArrowSource) or times_of(table):
+        return None
+    return source.read_in_arrow(TableRead(spark=spark, name=name, table=table, columns=columns))
 
 
 def read_batch(
@@ -102,24 +124,32 @@ def read_batch(
     table: Table,
     columns: tuple[str, ...],
     *,
-    asked: Asked | None = None,
-    given: Given = NOTHING,
+    pushed_filter: PushedFilter | None = None,
+    objects: ProgramObjects = NO_OBJECTS,
 ) -> DataFrame:
-    """Return all current rows of table ``name`` as a batch, otherwise like :func:`read`."""
-    reader = _able(_code(table, asked, given).read_batch, "read", name, table)
-    return checked(reader(spark, name, as_texts(table), columns), name, table)
+    """Return all current rows of table ``name`` as a batch, otherwise like :func:`read_stream`."""
+    source = _code(table)
+    if not isinstance(source, TableSource):
+        raise _unable("read", name, table)
+    read = TableRead(
+        spark=spark, name=name, table=as_texts(table), columns=columns, pushed_filter=pushed_filter, objects=objects
+    )
+    return check_times(source.read_batch(read), name, table)
 
 
 def files_reader(
     table: Table,
 ) -> Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None:
     """Return a function like :func:`read_batch` for some files of the table; None if the table has no files."""
-    reader = _code(table).read_files
-    if reader is None or not times_of(table):
-        return reader
+    source = _code(table)
+    if not isinstance(source, FileSource):
+        return None
 
-    def read_files(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], of: list[str]) -> DataFrame:
-        return checked(reader(spark, name, as_texts(table), columns, of), name, table)
+    def read_files(
+        spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], files: list[str]
+    ) -> DataFrame:
+        read = TableRead(spark=spark, name=name, table=as_texts(table), columns=columns)
+        return check_times(source.read_files(read, files), name, table)
 
     return read_files
 
@@ -131,55 +161,54 @@ def failed_tables(spark: SparkSession, tables: Mapping[str, Table]) -> FailedTab
         for name, table in tables.items()
     }
     brokers = tuple(f"table {name} ({', '.join(addresses)})" for name, addresses in servers.items() if addresses)
-    return FailedTables(wrong_line=partial(wrong_line, spark, tables), brokers=brokers)
+    return FailedTables(wrong_line=partial(find_wrong_line, spark, tables), brokers=brokers)
 
 
-def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> WrongLine | None:
+def find_wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> WrongLine | None:
     """Return the first line of ``file`` that does not fit its table; None if there is no such line."""
     for table in tables.values():
-        find = _code(table).wrong_line
-        line = find(spark, as_texts(table), file) if find is not None else None
+        source = _code(table)
+        line = source.find_wrong_line(spark, as_texts(table), file) if isinstance(source, FileSource) else None
         if line is not None:
             return line
     return None
 
 
-def writer(
-    df: DataFrame,
+def stream_writer(
+    rows: DataFrame,
     name: str,
     table: Table,
     *,
     changelog: bool,
     checkpoint: str | None = None,
     mark: Mark | None = None,
-    given: Given = NOTHING,
+    objects: ProgramObjects = NO_OBJECTS,
 ) -> DataStreamWriter:
-    """Return a writer of ``df`` into table ``name``, not started, and without a name, checkpoint and trigger.
+    """Return a writer of ``rows`` into table ``name``, not started, and without a name, checkpoint and trigger.
 
-    - ``changelog``: the last column of ``df`` is the row kind.
-    - ``checkpoint``: the checkpoint location that the caller will set; a sink may need it to detect a replayed batch.
-    - ``mark``: called by sinks that support it after each batch that has changed the table.
-
-    Raises RunError if the connector cannot write, or if its target does not fit.
+    :class:`~hintplan.runtime.connectors.connector.TableWrite` describes the arguments. Raises RunError if the connector
+    cannot write, or if its target does not fit.
     """
-    connector_writer = _able(_code(table, given=given).writer, "written to", name, table)
-    return connector_writer(
-        df, name, as_texts(table), changelog=changelog, checkpoint=checkpoint, **_marking(table, mark)
+    write = TableWrite(
+        name=name, table=as_texts(table), changelog=changelog, checkpoint=checkpoint, mark=mark, objects=objects
     )
+    sink = _code(table)
+    if not isinstance(sink, TableSink):
+        raise _unable("written to", name, table)
+    return sink.stream_writer(write, rows)
 
 
-def arrow_writer(table: Table, *, mark: Mark | None = None) -> ArrowWriter | None:
-    """Return a function like :func:`writer` for rows in Arrow; None if the sink needs Spark's rows."""
-    connector_writer = _code(table).arrow_writer
-    if connector_writer is None:
+def arrow_writer(
+    rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None, mark: Mark | None = None
+) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]] | None:
+    """Return ``rows`` in the format of the sink, and a function that configures their writer.
+
+    None if the sink needs Spark's rows.
+    """
+    sink = _code(table)
+    if not isinstance(sink, ArrowSink):
         return None
-
-    def write(
-        rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None
-    ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
-        return connector_writer(rows, name, as_texts(table), checkpoint=checkpoint, **_marking(table, mark))
-
-    return write
+    return sink.arrow_writer(TableWrite(name=name, table=as_texts(table), checkpoint=checkpoint, mark=mark), rows)
 
 
 def micro_batch_writer(
@@ -190,65 +219,71 @@ def micro_batch_writer(
     checkpoint: str,
     part: str,
     mark: Mark | None = None,
-    given: Given = NOTHING,
-) -> Callable[[MicroBatch, int], int]:
+    objects: ProgramObjects = NO_OBJECTS,
+) -> BatchWriter:
     """Return a function that writes a micro-batch to table ``name``, for a query with several sinks.
 
-    It returns the number of rows. ``part`` distinguishes the sinks of the query; otherwise like :func:`writer`.
+    It returns the number of rows. ``part`` distinguishes the sinks of the query; otherwise like :func:`stream_writer`.
     """
-    connector_writer = _able(_code(table, given=given).micro_batch_writer, "written to", name, table)
-    return connector_writer(
-        name, as_texts(table), changelog=changelog, checkpoint=checkpoint, part=part, **_marking(table, mark)
-    )
+    write = TableWrite(
+        name=name, table=as_texts(table), changelog=changelog,
+        checkpoint=checkpoint, part=part, mark=mark, objects=objects,
+    )  # fmt: skip
+    sink = _code(table)
+    if not isinstance(sink, TableSink):
+        raise _unable("written to", name, table)
+    return sink.micro_batch_writer(write)
 
 
-def batch_writer(df: DataFrame, name: str, table: Table, given: Given = NOTHING) -> Callable[[], None]:
-    """Return a function that writes all rows of the insert-only ``df`` to table ``name``, in a Spark job of its own.
+def batch_writer(rows: DataFrame, name: str, table: Table, objects: ProgramObjects = NO_OBJECTS) -> Callable[[], None]:
+    """Return a function that writes all rows of the insert-only ``rows`` to table ``name``, in a Spark job of its own.
 
-    A failed call leaves no rows of ``df`` in the table. Raises RunError immediately if the connector cannot write, or
-    if its target does not fit.
+    A failed call leaves none of the rows in the table. Raises RunError immediately if the connector cannot write, or if
+    its target does not fit.
     """
-    return _able(_code(table, given=given).batch_writer, "written to", name, table)(df, name, as_texts(table))
+    write = TableWrite(name=name, table=as_texts(table), objects=objects)
+    sink = _code(table)
+    if not isinstance(sink, TableSink):
+        raise _unable("written to", name, table)
+    return sink.batch_writer(write, rows)
 
 
-def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+def batch_overwriter(rows: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """Return a function like :func:`batch_writer`, which replaces the existing rows.
 
     With PARTITIONED BY, it replaces only the partitions to which it writes. A call that fails before all rows are
     written removes nothing.
     """
-    return _able(_code(table).batch_overwriter, "overwritten", name, table)(df, name, as_texts(table))
+    write = TableWrite(name=name, table=as_texts(table))
+    sink = _code(table)
+    if not isinstance(sink, OverwritingSink):
+        raise _unable("overwritten", name, table)
+    return sink.batch_overwriter(write, rows)
 
 
-def counts_all(table: Table) -> bool:
-    """Return true if :func:`batches_had` counts each micro-batch, even a batch without changes."""
-    return _code(table).counts_all(table)
+def counts_every_batch(table: Table) -> bool:
+    """Return true if :func:`last_sink_batch` counts each micro-batch, even a batch without changes."""
+    sink = _code(table)
+    return isinstance(sink, CountingSink) and sink.counts_every_batch(table)
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """Return the last micro-batch that the sink has committed, or -1 if it has none or does not count them.
-
-    ``writer`` returns the name under which the sink knows the query, or None while the query has no name.
-    """
-    had = _code(table).batches_had
-    return -1 if had is None else had(table, writer, files_in)
+def last_sink_batch(table: Table, query: QueryId, files_in: FilesIn) -> int:
+    """Return the last micro-batch that the sink has committed, or -1 if it has none or does not count them."""
+    sink = _code(table)
+    return sink.last_batch(table, query, files_in) if isinstance(sink, CountingSink) else -1
 
 
-def lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return the part of ``had`` that the sink lacks, as the predicate of a sentence about it, or None."""
-    find_losses = _code(table).lacks
-    return None if find_losses is None else find_losses(spark, table, writer, had)
-
-
-def _marking(table: Table, mark: Mark | None) -> dict[str, Any]:
-    return {"mark": mark} if mark is not None and _code(table).lacks is not None else {}
+def missing_from_sink(spark: SparkSession, table: Table, query: QueryId, facts: SinkFacts) -> str | None:
+    """Return the part of ``facts`` that the sink lacks, as the predicate of a sentence about it, or None."""
+    sink = _code(table)
+    return sink.missing(spark, table, query, facts) if isinstance(sink, CheckedSink) else None
 
 
 def lookup_source(options: Mapping[str, str]) -> LookupSource:
     """Return the lookup source for a table with these ``options``, whose connector must support lookups."""
-    lookup = CODE[options["connector"]].lookup
-    assert lookup is not None
-    return lookup(options)
+    code = CODE[options["connector"]]
+    assert isinstance(code, LookupTable)
+    return code.lookup_source(options)
 
 
 def refuse_unbounded(name: str, table: Table) -> None:
@@ -262,18 +297,10 @@ def refuse_unbounded(name: str, table: Table) -> None:
         )
 
 
-def _code(table: Table, asked: Asked | None = None, given: Given = NOTHING) -> ConnectorCode:
-    code = CODE[table.options["connector"]]
-    if code.handed is not None:
-        return code.handed(given)
-    return code if asked is None or code.asking is None else code.asking(asked)
+def _code(table: Table) -> ConnectorCode:
+    return CODE[table.options["connector"]]
 
 
-_Way = TypeVar("_Way")
-
-
-def _able(way: _Way | None, verb: str, name: str, table: Table) -> _Way:
-    if way is None:
-        connector = table.options["connector"]
-        raise RunError(f"table {name} cannot be {verb}: its connector is {connector!r}", path=f"tables.{name}")
-    return way
+def _unable(verb: str, name: str, table: Table) -> RunError:
+    connector = table.options["connector"]
+    return RunError(f"table {name} cannot be {verb}: its connector is {connector!r}", path=f"tables.{name}")

@@ -19,9 +19,9 @@ from sqlglot import exp
 
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.expressions.asked import Asked, Comparison, Junction
 from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.constants import number_constant, text_constant
+from hintplan.runtime.expressions.pushed_filter import Comparison, Junction, PushedFilter
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -31,7 +31,7 @@ PythonConstant = str | int | float | Decimal | date | datetime
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def compile_asked(expression: CheckedExpression, types: Mapping[str, str]) -> Asked:
+def compile_asked(expression: CheckedExpression, types: Mapping[str, str]) -> PushedFilter:
     """Compile ``expression`` over columns with these types; RunError if it cannot be pushed down to a source."""
     return _Compiler(types, expression.path).condition(expression.tree)
 
@@ -40,7 +40,7 @@ class _Compiler:
     def __init__(self, types: Mapping[str, str], path: str) -> None:
         self.types, self.path = types, path
 
-    def condition(self, node: exp.Expr) -> Asked:
+    def condition(self, node: exp.Expr) -> PushedFilter:
         node = node.unnest()
         if isinstance(node, exp.And | exp.Or):
             parts = tuple(self.condition(part) for part in node.flatten())

@@ -32,7 +32,7 @@ from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, checkpo
 from hintplan.runtime.checkpoint.foreign import refuse_foreign
 from hintplan.runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
 from hintplan.runtime.checkpoint.record import read_record
-from hintplan.runtime.connectors.given import NOTHING, Given
+from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
 from hintplan.runtime.engine.this_task import batch_key
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.run.marking import SinkMarks, sink_marks
@@ -93,7 +93,7 @@ class Building:
     before: Before
     location: str
     lookups: RequestRun
-    given: Given = NOTHING
+    objects: ProgramObjects = NO_OBJECTS
     _pins: dict[str, Mapping[str, PinPlace]] = field(default_factory=dict)
     _marks: dict[str, SinkMarks] = field(default_factory=dict)
 
@@ -106,7 +106,9 @@ class Building:
             places = state_places(query, continued, reached, run=run, batch_key=self._batch_key(query))
             self._pins[query.id] = self._pins_of(query, self.before.there, run)
             pins = self._pins[query.id]
-            edges = edges_of(self.plan, self.spark, places=places, lookups=self.lookups, pins=pins, given=self.given)
+            edges = edges_of(
+                self.plan, self.spark, places=places, lookups=self.lookups, pins=pins, objects=self.objects
+            )
             rows = build_stream(edges, tops(self.plan, query))
             if not is_remote(self.spark):
                 self._marks[query.id] = sink_marks(self.spark, self.location, query.id)

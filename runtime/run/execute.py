@@ -54,7 +54,7 @@ from hintplan.runtime.checkpoint.lease import Waiting, lease_seconds
 from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
-from hintplan.runtime.connectors.given import SinkFunction, given_for
+from hintplan.runtime.connectors.program_objects import SinkFunction, objects_for
 from hintplan.runtime.engine.logged_files import ALLOWED, REACHED
 from hintplan.runtime.metrics.metrics import Metrics
 from hintplan.runtime.requests.request import RequestRun
@@ -140,17 +140,17 @@ def execute(
         raise PlanError(diagnostics=problems)
     if spark is not None:
         refuse_stopped(spark)
-    given, policy = given_for(plan, tables, sinks, spark), Policy.of(policy)
-    spark = spark or given.session()
+    objects, policy = objects_for(plan, tables, sinks, spark), Policy.of(policy)
+    spark = spark or objects.session()
     if plan.mode == "batch":
         _refuse_streaming_settings(checkpoint, trigger)
         refuse_reach(plan.tables, policy)
         spark = spark or SparkSession.getActiveSession() or started_for(plan, None)
         followed = None if metrics is None else metrics.begun(plan, {sink.id: (sink.id,) for sink in plan.sinks})
         observer = None if followed is None else followed.told
-        with given.with_views() as given:
-            session = Session(spark, policy=policy, with_views=bool(given.views))
-            jobs = session.execute_and_close(plan, given=given, results=results, told=observer)
+        with objects.with_views() as objects:
+            session = Session(spark, policy=policy, with_views=bool(objects.views))
+            jobs = session.execute_and_close(plan, objects=objects, results=results, told=observer)
         if followed is not None:
             followed.begin(jobs)
         return jobs
@@ -165,16 +165,16 @@ def execute(
         refuse_in_advance(plan, checkpoint, {})
         spark = started_for(plan, checkpoint)
     zone = plan.config.get(TIME_ZONE, "UTC")
-    with given.with_views() as given:
+    with objects.with_views() as objects:
         own = prepare_session(
             spark,
             time_zone=zone,
             once=once,
             take_over=take_over,
-            with_views=bool(given.views),
+            with_views=bool(objects.views),
             unrestricted=policy.unrestricted_spark,
         )
-        given = given.on(own)
+        objects = objects.on(own)
     if checkpoint is None and not shares_machine(own):
         raise RunError(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
@@ -208,7 +208,7 @@ def execute(
     if not is_remote(own) and (location.startswith("s3a://") or local_directory(own, location) is not None):
         write_logs_by_renaming(own)
     counts: dict[tuple[str, int], int] = {}
-    building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups, given=given)
+    building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups, objects=objects)
     continued, writers = building.writers(results, counts)
     running = continued.queries
     followed = None if metrics is None else metrics.begun(plan, {query.id: query.sinks for query in running})
@@ -216,7 +216,7 @@ def execute(
         *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
         *_repeated(plan, running),
         *restriction_notes(own),
-        *given.notes,
+        *objects.notes,
     )
     failed_tables = connectors.failed_tables(own, plan.tables)
     lock = None
@@ -235,7 +235,7 @@ def execute(
         lock=lock,
         row_counts=counts,
         failed_tables=failed_tables,
-        function_failures=given.failures,
+        function_failures=objects.failures,
     )
     if lock is not None:
         lock.in_use = partial(_is_active, execution)

@@ -25,8 +25,8 @@ from hintplan.runtime.checkpoint.files import CheckpointFiles
 from hintplan.runtime.checkpoint.listing import files_in
 from hintplan.runtime.checkpoint.parts import last_batches
 from hintplan.runtime.checkpoint.sink_marks import place_digest, read_marks
-from hintplan.runtime.connectors.connector import lacks_batches
-from hintplan.runtime.connectors.table import batches_had, counts_all, lacks
+from hintplan.runtime.connectors.connector import missing_batches
+from hintplan.runtime.connectors.table import counts_every_batch, last_sink_batch, missing_from_sink
 
 _CONSENT = "--allow-older-sink goes on without these rows"
 
@@ -72,8 +72,8 @@ def refuse_other_batches(
             if mark is not None and mark.place != place_digest(table):
                 mark = None
             try:
-                had = batches_had(table, writer, partial(files_in, spark))
-                lacking = None if mark is None else lacks(spark, table, writer, mark.had)
+                had = last_sink_batch(table, writer, partial(files_in, spark))
+                lacking = None if mark is None else missing_from_sink(spark, table, writer, mark.had)
             except RunError as error:
                 (diagnostic,) = error.diagnostics
                 where, kind = f"tables.{table_name}", Unavailable if isinstance(error, Unavailable) else RunError
@@ -83,10 +83,10 @@ def refuse_other_batches(
             if (
                 had < ended
                 and not agreed
-                and counts_all(table)
+                and counts_every_batch(table)
                 and _is_where_it_was(written, tables_before.get(name), table)
             ):
-                last, lacking = ended, lacks_batches(had, ended)
+                last, lacking = ended, missing_batches(had, ended)
             if lacking is not None:
                 raise RunError(
                     f"table {table_name}: this checkpoint has written batches up to {last} to {sink_place(table)!r}, "

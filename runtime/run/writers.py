@@ -92,7 +92,7 @@ def _multi_sink_writer(
             checkpoint=where,
             part=f"/{query.name_of(sink.id)}",
             mark=_mark(marks, query, sink, edges),
-            given=edges.given,
+            objects=edges.objects,
         )
         writers.append(SinkWriter(rows=made, write=write))
     several = MultiSinkWriter(writers=tuple(writers), counted=tuple(counted), counts=counts, most=_BYTES_ON_DRIVER)
@@ -131,16 +131,17 @@ def _single_sink_writer(
     table, rows_in, mark = edges.plan.tables[sink.table], rows[sink.id], _mark(marks, query, sink, edges)
     if results is None and rows_in.in_arrow is not None and drops_rows(table):
         counted = rows_in.in_arrow.counted(sink.id).observe(sink.id, F.sum(ROWS).alias("rows_out"))
-        return connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
-    in_arrow = connectors.arrow_writer(table, mark=mark)
-    if results is None and rows_in.in_arrow is not None and in_arrow is not None:
-        made, writer = in_arrow(rows_in.in_arrow, sink.table, table, checkpoint=where)
-        return writer(made.in_spark(sink.id).observe(sink.id, F.count(F.lit(1)).alias("rows_out")))
+        return connectors.stream_writer(counted, sink.table, table, changelog=False, checkpoint=where)
+    if results is None and rows_in.in_arrow is not None:
+        in_arrow = connectors.arrow_writer(rows_in.in_arrow, sink.table, table, checkpoint=where, mark=mark)
+        if in_arrow is not None:
+            made, writer = in_arrow
+            return writer(made.in_spark(sink.id).observe(sink.id, F.count(F.lit(1)).alias("rows_out")))
     frame = rows_in.frame.drop(*ROW_ORDER.names)
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
     if results is not None:
         return files.kept_rows_writer(counted, results, where)
     changelog = KIND in frame.columns
-    return connectors.writer(
-        counted, sink.table, table, changelog=changelog, checkpoint=where, mark=mark, given=edges.given
+    return connectors.stream_writer(
+        counted, sink.table, table, changelog=changelog, checkpoint=where, mark=mark, objects=edges.objects
     )

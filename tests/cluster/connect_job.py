@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.table import read, writer
+from hintplan.runtime.connectors.table import read_stream, stream_writer
 from hintplan.runtime.spark.shipping import ship_code
 
 OPTIONS = {
@@ -33,8 +33,8 @@ def run(spark: SparkSession, folder: Path, name: str, key: tuple[str, ...]) -> N
     options = {"connector": "jdbc", "url": f"jdbc:sqlite:{folder}/out.db", "table-name": name}
     target = Table(columns=columns, options=options, primary_key=key)
     checkpoint = str(folder / f"{name}-checkpoint")
-    rows = read(spark, "gen", Table(columns=columns, options=OPTIONS), ("id", "s"))
-    out = writer(rows, name, target, changelog=False, checkpoint=checkpoint)
+    rows = read_stream(spark, "gen", Table(columns=columns, options=OPTIONS), ("id", "s"))
+    out = stream_writer(rows, name, target, changelog=False, checkpoint=checkpoint)
     out.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
 
 
@@ -53,7 +53,7 @@ def main(url: str, folder: Path) -> None:
             options={"connector": "filesystem", "path": str(folder / "none"), "format": "json"},
         )
         try:
-            read(spark, "missing", missing, ("id",))
+            read_stream(spark, "missing", missing, ("id",))
         except RunError:
             return
         print("a missing path was not noticed", file=sys.stderr)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from hintplan import compile_sql, dump
+from hintplan.plans.connectors.connector import LookedUp, Readable, Writable
 from hintplan.plans.connectors.table import CONNECTORS
 from tests.connectors.messages.broker import spark_conf
 from tests.sample import each_once
@@ -149,7 +150,7 @@ TRIALS = [
         for connector, options in LOOKUPS.items()
     ),
     *(
-        (connector, options, f"""{"" if CONNECTORS[connector].reading.in_streams else BATCH}{PRINTS}
+        (connector, options, f"""{"" if CONNECTORS[connector].in_streams else BATCH}{PRINTS}
         CREATE TABLE d (k BIGINT{" NOT NULL, PRIMARY KEY (k) NOT ENFORCED" if "upsert" in connector else ""})
         WITH (OPTIONS); INSERT INTO r SELECT k, 'x' FROM d;""")
         for connector, options in SOURCES.items()
@@ -171,9 +172,9 @@ def test_every_connector_that_takes_secrets_is_tried() -> None:
         if spec.families or any(o.environment or o.secret for o in spec.options)
     }
     assert takes.keys() - LOOKUPS.keys() - SOURCES.keys() - SINKS.keys() == set()
-    assert {name for name, spec in takes.items() if spec.looking_up} - LOOKUPS.keys() == set()
-    assert {name for name, spec in takes.items() if spec.reading} - SOURCES.keys() == set()
-    assert {name for name, spec in takes.items() if spec.writing} - SINKS.keys() == set()
+    assert {name for name, spec in takes.items() if isinstance(spec, LookedUp)} - LOOKUPS.keys() == set()
+    assert {name for name, spec in takes.items() if isinstance(spec, Readable)} - SOURCES.keys() == set()
+    assert {name for name, spec in takes.items() if isinstance(spec, Writable)} - SINKS.keys() == set()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.table import read, refuse_unbounded, writer
+from hintplan.runtime.connectors.table import read_stream, refuse_unbounded, stream_writer
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.session import prepare_session
 
@@ -33,7 +33,7 @@ def files(path: Path, format_: str = "json", **more: str) -> dict[str, str]:
 
 def run(df, target: Table, checkpoint: Path, *, changelog: bool = False):
     """Writes all that is there; returns the query after it has ended."""
-    out = writer(df, "t", target, changelog=changelog, checkpoint=str(checkpoint))
+    out = stream_writer(df, "t", target, changelog=changelog, checkpoint=str(checkpoint))
     query = out.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
     return query
@@ -65,7 +65,7 @@ def test_a_changelog_is_read_with_its_row_kinds(spark, tmp_path) -> None:
     lines = [json.dumps({"id": n, "op": op}) for n, op in enumerate(("+I", "-U", "+U", "-D"))]
     write_lines(tmp_path / "in" / "1.json", *lines)
     source = table(files(tmp_path / "in", source__changelog="true"), "id BIGINT", "country STRING")
-    frame = read(spark, "t", source, ("id",))
+    frame = read_stream(spark, "t", source, ("id",))
     assert frame.columns == ["id", KIND]
     assert sorted(collected(spark, frame, tmp_path)) == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
@@ -75,7 +75,7 @@ def test_a_row_of_a_changelog_without_a_kind_fails_the_run(spark, tmp_path, op: 
     write_lines(tmp_path / "in" / "1.json", f'{{"id": 1, "op": {op}}}')
     source = table(files(tmp_path / "in", source__changelog="true"), "id BIGINT")
     with pytest.raises(StreamingQueryException, match=said):
-        collected(spark, read(spark, "t", source, ("id",)), tmp_path)
+        collected(spark, read_stream(spark, "t", source, ("id",)), tmp_path)
 
 
 def test_json_files_are_read_as_the_columns_that_are_asked_for(spark, tmp_path):
@@ -84,7 +84,7 @@ def test_json_files_are_read_as_the_columns_that_are_asked_for(spark, tmp_path):
         '{"id": 1, "country": "DE", "total": 5, "ts": "2020-01-01 12:00:00.500", "more": [1]}',
         '{"id": 2, "ts": "2020-01-01T12:00:00"}',
     )
-    df = read(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("ts", "total"))
+    df = read_stream(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("ts", "total"))
     assert df.dtypes == [("ts", "timestamp_ntz"), ("total", "double")]
     rows = [(str(ts), total) for ts, total in collected(spark, df, tmp_path)]
     assert sorted(rows, key=str) == [("2020-01-01 12:00:00", None), ("2020-01-01 12:00:00.500000", 5.0)]
@@ -93,13 +93,13 @@ def test_json_files_are_read_as_the_columns_that_are_asked_for(spark, tmp_path):
 def test_csv_columns_are_read_by_position_whichever_are_asked_for(spark, tmp_path):
     write_lines(tmp_path / "in" / "1.csv", '1|"a|""b"""|2.5|', "2|-||2020-01-01 00:00:01")
     options = files(tmp_path / "in", "csv", csv__field_delimiter="|", csv__null_literal="-")
-    df = read(spark, "orders", table(options, *ORDERS), ("country", "id"))
+    df = read_stream(spark, "orders", table(options, *ORDERS), ("country", "id"))
     assert sorted(collected(spark, df, tmp_path), key=str) == [('a|"b"', 1), (None, 2)]
 
 
 def test_a_row_that_does_not_fit_fails_the_run(spark, tmp_path):
     write_lines(tmp_path / "in" / "1.json", '{"id": "one"}')
-    df = read(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("id",))
+    df = read_stream(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("id",))
     with pytest.raises(StreamingQueryException, match=r"FAILED_READ_FILE|MALFORMED_RECORD_IN_PARSING"):
         collected(spark, df, tmp_path)
 
@@ -114,13 +114,13 @@ def test_a_row_that_does_not_fit_fails_the_run(spark, tmp_path):
 def test_ignoring_parse_errors_keeps_what_can_be_read(spark, tmp_path, format_, lines):
     write_lines(tmp_path / "in" / f"1.{format_}", *lines)
     options = files(tmp_path / "in", format_) | {f"{format_}.ignore-parse-errors": "true"}
-    df = read(spark, "orders", table(options, *ORDERS), ("id", "country", "total"))
+    df = read_stream(spark, "orders", table(options, *ORDERS), ("id", "country", "total"))
     assert sorted(collected(spark, df, tmp_path)) == [(1, "DE", None), (2, None, None)]
 
 
 def test_a_path_that_does_not_exist_is_refused_before_the_query_starts(spark, tmp_path):
     with pytest.raises(RunError, match=r"tables\.orders\.options\.path: table orders cannot be read: there is nothing"):
-        read(spark, "orders", table(files(tmp_path / "none"), *ORDERS), ("id",))
+        read_stream(spark, "orders", table(files(tmp_path / "none"), *ORDERS), ("id",))
 
 
 def test_files_make_one_micro_batch_each_in_order_of_modification(spark, tmp_path):
@@ -130,7 +130,7 @@ def test_files_make_one_micro_batch_each_in_order_of_modification(spark, tmp_pat
         # Ten days apart: the file source must not think the oldest too old to read.
         os.utime(path, (1_600_000_000 + age * 864_000,) * 2)
     options = files(tmp_path / "in") | {"source.max-files-per-trigger": "1"}
-    df = read(spark, "orders", table(options, *ORDERS), ("country",))
+    df = read_stream(spark, "orders", table(options, *ORDERS), ("country",))
     target = table(
         {"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "log"}, "country STRING"
     )
@@ -145,7 +145,7 @@ def test_a_file_that_arrives_late_with_an_old_time_stamp_is_read(spark, tmp_path
     for name, time in (("new1", 1_700_000_000), ("new2", 1_700_000_001), ("old", 1_500_000_000)):
         write_lines(tmp_path / "in" / f"{name}.json", json.dumps({"country": name}))
         os.utime(tmp_path / "in" / f"{name}.json", (time, time))
-        run(read(spark, "orders", table(options, *ORDERS), ("country",)), target, tmp_path / "cp")
+        run(read_stream(spark, "orders", table(options, *ORDERS), ("country",)), target, tmp_path / "cp")
     assert stored(tmp_path / "out.db", "SELECT country FROM l ORDER BY rowid") == [("new1",), ("new2",), ("old",)]
 
 
@@ -168,7 +168,7 @@ def test_a_changelog_of_files_has_the_kind_in_a_last_column(spark, tmp_path):
 def test_files_refuse_a_changelog_unless_told_how_to_keep_it(spark, tmp_path):
     target = table(files(tmp_path / "out"), "id BIGINT", "country STRING")
     with pytest.raises(RunError, match=r"set 'sink\.changelog' = 'true'"):
-        writer(changes(spark, tmp_path), "t", target, changelog=True)
+        stream_writer(changes(spark, tmp_path), "t", target, changelog=True)
 
 
 @pytest.mark.parametrize("format_", ["json", "csv", "parquet"])
@@ -183,8 +183,8 @@ def test_what_is_written_to_files_is_read_back_as_it_was(spark, tmp_path, format
     ).selectExpr("id", "s", "CAST(d AS DECIMAL(20, 6)) d", "ts", "z", "day").write.parquet(str(tmp_path / "in"))
     source = table(files(tmp_path / "in", "parquet"), *columns)
     names = tuple(column.split(" ")[0] for column in columns)
-    run(read(spark, "t", source, names), table(files(tmp_path / "out", format_), *columns), tmp_path / "cp")
-    back = read(spark, "t", table(files(tmp_path / "out", format_), *columns), names)
+    run(read_stream(spark, "t", source, names), table(files(tmp_path / "out", format_), *columns), tmp_path / "cp")
+    back = read_stream(spark, "t", table(files(tmp_path / "out", format_), *columns), names)
     assert sorted(collected(spark, back, tmp_path)) == sorted(
         tuple(r) for r in spark.read.parquet(str(tmp_path / "in")).collect()
     )
@@ -195,7 +195,7 @@ def test_timestamps_in_json_files_are_spelled_as_flink_spells_them(spark, tmp_pa
         "SELECT TIMESTAMP_NTZ '2020-01-01 00:00:00' ts, TIMESTAMP '2020-07-01 12:00:00.5Z' z, NULL AS s"
     ).selectExpr("ts", "z", "CAST(s AS STRING) s").write.parquet(str(tmp_path / "in"))
     columns = ("ts TIMESTAMP(6)", "z TIMESTAMP_LTZ(6)", "s STRING")
-    df = read(spark, "t", table(files(tmp_path / "in", "parquet"), *columns), ("ts", "z", "s"))
+    df = read_stream(spark, "t", table(files(tmp_path / "in", "parquet"), *columns), ("ts", "z", "s"))
     run(df, table(files(tmp_path / "out"), *columns), tmp_path / "cp")
     (written,) = (path.read_text() for path in (tmp_path / "out").glob("*.json"))
     assert json.loads(written) == {
@@ -218,7 +218,7 @@ def test_print_writes_each_change_as_flink_does(spark, tmp_path, capsys):
 
 def test_print_without_an_identifier_writes_the_bare_row(spark, tmp_path, capsys):
     write_lines(tmp_path / "in" / "1.json", '{"id": 1, "total": 1e10, "ts": "2020-01-01 00:00:00"}')
-    df = read(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("id", "total", "ts"))
+    df = read_stream(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("id", "total", "ts"))
     run(df, table({"connector": "print"}, "id BIGINT", "total DOUBLE", "ts TIMESTAMP(3)"), tmp_path / "cp")
     assert capsys.readouterr().out == "+I[1, 1.0E10, 2020-01-01T00:00]\n"
 
@@ -244,7 +244,7 @@ DATAGEN = {
 
 def test_a_bounded_datagen_ends_with_all_its_rows(spark, tmp_path):
     own = prepare_session(spark, time_zone="UTC", once=True)
-    df = read(own, "gen", table(DATAGEN, "id BIGINT", "v INT", "s STRING"), ("v", "id"))
+    df = read_stream(own, "gen", table(DATAGEN, "id BIGINT", "v INT", "s STRING"), ("v", "id"))
     target = table(
         {"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "g"}, "v INT", "id BIGINT"
     )
@@ -259,7 +259,7 @@ def test_a_bounded_datagen_ends_with_all_its_rows(spark, tmp_path):
 def test_a_second_run_of_a_bounded_datagen_yields_nothing_more(spark, tmp_path):
     target = table({"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "g"}, "id BIGINT")
     for session in (prepare_session(spark, time_zone="UTC", once=True) for _ in range(2)):
-        run(read(session, "gen", table(DATAGEN, "id BIGINT", "v INT"), ("id",)), target, tmp_path / "cp")
+        run(read_stream(session, "gen", table(DATAGEN, "id BIGINT", "v INT"), ("id",)), target, tmp_path / "cp")
     assert stored(tmp_path / "out.db", "SELECT count(*) FROM g") == [(1000,)]
 
 
@@ -267,8 +267,8 @@ def test_a_running_datagen_yields_rows_as_time_passes(spark, tmp_path):
     """Continuous, so the clock is real; the query ends itself when the bounded table is through."""
     options = {**DATAGEN, "rows-per-second": "100000"}
     target = table({"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "g"}, "id BIGINT")
-    df = read(spark, "gen", table(options, "id BIGINT", "v INT"), ("id",))
-    out = writer(df, "t", target, changelog=False).option("checkpointLocation", str(tmp_path / "cp"))
+    df = read_stream(spark, "gen", table(options, "id BIGINT", "v INT"), ("id",))
+    out = stream_writer(df, "t", target, changelog=False).option("checkpointLocation", str(tmp_path / "cp"))
     query = out.trigger(processingTime="0 seconds").start()
     try:
         query.processAllAvailable()
@@ -302,10 +302,10 @@ def test_a_batch_that_spark_replays_is_appended_once(spark, tmp_path):
     write_lines(tmp_path / "in" / "1.json", '{"country": "DE"}', '{"country": "DE"}')
     target = table({"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "l"}, "country STRING")
     source = table(files(tmp_path / "in"), *ORDERS)
-    run(read(spark, "orders", source, ("country",)), target, tmp_path / "cp")
+    run(read_stream(spark, "orders", source, ("country",)), target, tmp_path / "cp")
     for name in ("0", ".0.crc"):
         (tmp_path / "cp" / "commits" / name).unlink()
-    query = run(read(spark, "orders", source, ("country",)), target, tmp_path / "cp")
+    query = run(read_stream(spark, "orders", source, ("country",)), target, tmp_path / "cp")
     assert [p.batchId for p in query.recentProgress if p.numInputRows] == [0]
     assert stored(tmp_path / "out.db", "SELECT * FROM l") == [("DE",), ("DE",)]
     assert stored(tmp_path / "out.db", "SELECT * FROM hintplan_commits") == [("l", str(query.id), 0)]
@@ -317,12 +317,12 @@ def test_a_database_with_another_table_is_refused_before_the_query_starts(spark,
     connection.close()
     target = table({"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "l"}, "country STRING")
     write_lines(tmp_path / "in" / "1.json", '{"country": "DE"}')
-    df = read(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("country",))
+    df = read_stream(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("country",))
     with pytest.raises(RunError, match=r"expected \(country TEXT\) without PRIMARY KEY; found \(other TEXT\)"):
-        writer(df, "t", target, changelog=False)
+        stream_writer(df, "t", target, changelog=False)
 
 
 def test_an_appending_sink_refuses_a_changelog(spark, tmp_path):
     target = table({"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "l"}, "id BIGINT")
     with pytest.raises(RunError, match="declare PRIMARY KEY"):
-        writer(changes(spark, tmp_path), "t", target, changelog=True)
+        stream_writer(changes(spark, tmp_path), "t", target, changelog=True)

@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 import hintplan
 from hintplan.plans.connectors.frame_types import table_columns
 from hintplan.plans.declarations.types import parse_type
-from hintplan.runtime.connectors.given import given_for
+from hintplan.runtime.connectors.program_objects import objects_for
 from hintplan.runtime.types import to_spark
 from tests.plans.in_process import hintplan as command
 
@@ -320,7 +320,7 @@ def test_more_than_the_plan_reads_is_told_and_left_alone() -> None:
     frame: Any = SimpleNamespace(isStreaming=False, sparkSession=session, schema=schema)
     sink: Any = {"sums": print, "log": print}
     plan = hintplan.compile_sql(BATCH + STREAMED, name="sums")
-    given = given_for(plan, {"events": frame, "customers": frame, "orders": frame}, sink, session)
+    given = objects_for(plan, {"events": frame, "customers": frame, "orders": frame}, sink, session)
     assert (list(given.tables), list(given.sinks)) == (["events"], ["sums"])
     assert given.notes == (
         "plan sums reads nothing of what tables has for customers, orders",
@@ -333,7 +333,7 @@ def test_of_a_misspelt_name_one_thing_is_said() -> None:
     session = running_session()
     frame: Any = SimpleNamespace(isStreaming=False, sparkSession=session, schema=T.StructType())
     with pytest.raises(hintplan.RunError) as raised:
-        given_for(plan, {"Events": frame}, {"sums": lambda rows, batch: None}, session)
+        objects_for(plan, {"Events": frame}, {"sums": lambda rows, batch: None}, session)
     assert [str(found) for found in raised.value.diagnostics] == [
         "tables.events: tables has 'Events', the plan reads 'events'\n  hint: call it 'events' in tables"
     ]
@@ -349,7 +349,7 @@ def test_a_session_that_was_stopped_is_told_of_it_and_of_its_dataframes() -> Non
     frame: Any = SimpleNamespace(isStreaming=False, sparkSession=stopped, schema=T.StructType())
     for session in (None, running_session()):
         with pytest.raises(hintplan.RunError, match="the Spark session of the DataFrame of table events has been stop"):
-            given_for(plan, {"events": frame}, {"sums": lambda rows, batch: None}, session)
+            objects_for(plan, {"events": frame}, {"sums": lambda rows, batch: None}, session)
 
 
 def test_of_a_server_only_dataframes_of_the_same_session_are_taken() -> None:
@@ -358,7 +358,7 @@ def test_of_a_server_only_dataframes_of_the_same_session_are_taken() -> None:
     here, there = (running_session() for _ in range(2))
     frame: Any = SimpleNamespace(isStreaming=True, sparkSession=there, schema=schema)
     with pytest.raises(hintplan.RunError, match="is of another Spark session than the run"):
-        given_for(plan, {"events": frame}, {"sums": lambda rows, batch: None}, here)  # type: ignore[arg-type]
+        objects_for(plan, {"events": frame}, {"sums": lambda rows, batch: None}, here)  # type: ignore[arg-type]
 
 
 @pytest.mark.spark

@@ -17,10 +17,27 @@ import pytest
 
 import hintplan.plans.connectors
 from hintplan.plans.connectors.check import check_table
-from hintplan.plans.connectors.connector import Connector
+from hintplan.plans.connectors.connector import Connector, LookedUp, Readable, Writable
 from hintplan.plans.connectors.options import bad_value
-from hintplan.plans.connectors.table import CONNECTORS, can_lookup, can_read, can_write, is_bounded, writes_files
+from hintplan.plans.connectors.table import (
+    CONNECTORS,
+    can_lookup,
+    can_read,
+    can_write,
+    is_bounded,
+    is_read_in_streams,
+    overwrites,
+    writes_files,
+)
 from hintplan.plans.declarations.tables import Column, Table, TableColumn
+from hintplan.runtime.connectors.connector import (
+    CountingSink,
+    LookupTable,
+    OverwritingSink,
+    StreamSource,
+    TableSink,
+    TableSource,
+)
 from hintplan.runtime.connectors.table import CODE, lookup_source
 from hintplan.runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from hintplan.runtime.lookup.source import open_source
@@ -183,8 +200,8 @@ def test_the_page_of_connectors_says_what_it_can_and_names_its_options(connector
     page = (ROOT / "docs" / "connectors.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| \[`{connector.name}`\]\(#{connector.name}\) \|(.*)$", page, re.MULTILINE)
     reads, writes, looks_up, *_ = [cell.strip() for cell in row.split("|")]
-    ways = (connector.reading, connector.writing, connector.looking_up)
-    assert [bool(cell) for cell in (reads, writes, looks_up)] == [way is not None for way in ways]
+    ways = [isinstance(connector, ability) for ability in (Readable, Writable, LookedUp)]
+    assert [bool(cell) for cell in (reads, writes, looks_up)] == ways
     (section,) = re.findall(rf"^## {connector.name}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert [o.name for o in connector.options if f"`{o.name}`" not in section] == []
     assert [o.name for o in connector.column_options if f"`fields.<column>.{o.name}`" not in section] == []
@@ -198,30 +215,30 @@ def test_there_is_a_table_of_every_connector():
 def test_the_runtime_has_code_for_what_a_connector_says_it_can(table):
     assert check_table("t", table) == ()
     connector, code = CONNECTORS[table.options["connector"]], CODE[table.options["connector"]]
-    reading = connector.reading
-    assert (code.read is not None) == (reading is not None and reading.in_streams)
-    ways = (code.read_batch, code.writer, code.batch_writer, code.micro_batch_writer)
-    reads, writes = connector.reading is not None, connector.writing is not None
-    assert [way is not None for way in ways] == [reads, writes, writes, writes]
-    assert (code.lookup is not None) == (connector.looking_up is not None)
+    reads, writes = isinstance(connector, Readable), isinstance(connector, Writable)
+    assert isinstance(code, StreamSource) == is_read_in_streams(table)
+    assert (isinstance(code, TableSource), isinstance(code, TableSink)) == (reads, writes)
+    assert isinstance(code, LookupTable) == isinstance(connector, LookedUp)
+    assert isinstance(code, OverwritingSink) == overwrites(table)
     assert can_read(table) == reads
     assert writes or not can_write(table)
     if writes_files(table):
-        assert code.batches_had is not None
+        assert isinstance(code, CountingSink)
+        assert code.counts_every_batch(table)
     if not is_bounded(table):
-        assert connector.reading is not None
-        assert connector.reading.bounding_option in {option.name for option in connector.options}
-    if connector.writing is not None and connector.writing.place:
-        assert connector.writing.place in {option.name for option in connector.options}
+        assert isinstance(connector, Readable)
+        assert connector.bounding_option in {option.name for option in connector.options}
+    if isinstance(connector, Writable) and connector.destination:
+        assert connector.destination in {option.name for option in connector.options}
 
 
 @pytest.mark.parametrize("table", [table for table in TABLES if can_lookup(table.values[0])])
 def test_the_runtime_looks_up_in_the_modes_that_a_connector_says(table):
     source = lookup_source(table.options)
     assert set(source.modes) == can_lookup(table)
-    looking_up = CONNECTORS[table.options["connector"]].looking_up
-    assert looking_up is not None
-    assert can_lookup(table) <= set(looking_up.modes)
+    connector = CONNECTORS[table.options["connector"]]
+    assert isinstance(connector, LookedUp)
+    assert can_lookup(table) <= set(connector.lookup_modes)
     columns = tuple(Column(name=column.name, type=column.type) for column in table.columns)
     where = LookupContext(
         table="t", options=table.options, keys=columns[:1], columns=columns, declared=columns,
@@ -237,7 +254,7 @@ def test_the_distribution_has_the_extra_that_a_connector_needs(connector):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     tables = [{"connector": connector.name, **options} for options in OPTIONS[connector.name]]
-    needs = [lookup_source(options) for options in tables if connector.looking_up is not None]
+    needs = [lookup_source(options) for options in tables if isinstance(connector, LookedUp)]
     if connector.name in COMMITTED_BY:
         assert set(connector.extras) == {connector.name}
         assert extras[connector.name][0].startswith(COMMITTED_BY[connector.name])

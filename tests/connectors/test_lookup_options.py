@@ -6,8 +6,8 @@ import pytest
 
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.connectors.jdbc import parse_server_url, split_name
+from hintplan.plans.connectors.key_pattern import Slot, Text, parse_pattern, pattern_columns
 from hintplan.plans.connectors.table import can_lookup, can_read, can_write, is_upsert_sink, sink_kinds
-from hintplan.plans.connectors.texts.key_pattern import Slot, Text, parse_pattern, pattern_columns
 from hintplan.plans.declarations.tables import Table, TableColumn
 
 POSTGRES = {"connector": "jdbc", "url": "jdbc:postgresql://db/shop", "table-name": "rates"}

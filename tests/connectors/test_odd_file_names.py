@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.table import batch_writer, read, read_batch, read_in_arrow, writer
+from hintplan.runtime.connectors.table import batch_writer, read_batch, read_in_arrow, read_stream, stream_writer
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
@@ -80,7 +80,7 @@ def test_each_file_is_read_once_whatever_its_name(spark: SparkSession, tmp_path:
     for hidden in ("_a", ".a", "sub/a", "sub/[a]", "a*b/a"):
         write(tmp_path / hidden, format_, -1)
     source, numbers = table(tmp_path, format_), list(range(len(NAMES)))
-    assert streamed(spark, read(spark, "t", source, ("id",)), tmp_path / "1") == numbers
+    assert streamed(spark, read_stream(spark, "t", source, ("id",)), tmp_path / "1") == numbers
     assert sorted(row.id for row in read_batch(spark, "t", source, ("id",)).collect()) == numbers
     in_arrow = read_in_arrow(spark, "t", source, ("id",))
     assert (in_arrow is not None) == (format_ == "parquet")
@@ -96,14 +96,14 @@ def test_a_path_is_one_directory_and_no_pattern(spark: SparkSession, tmp_path: P
         write(tmp_path / place / "x", format_, number)
         write(tmp_path / place / "[x]", format_, 100 + number)
         source = table(tmp_path / place, format_)
-        assert streamed(spark, read(spark, "t", source, ("id",)), tmp_path / place) == [number, 100 + number]
+        assert streamed(spark, read_stream(spark, "t", source, ("id",)), tmp_path / place) == [number, 100 + number]
         assert sorted(row.id for row in read_batch(spark, "t", source, ("id",)).collect()) == [number, 100 + number]
     in_arrow = read_in_arrow(spark, "t", source, ("id",))
     assert (in_arrow is not None) == (format_ == "parquet")
     if in_arrow is not None:
         assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == [number, 100 + number]
     for pattern in ("*", "a?b/x", "{a,b}x"):
-        for reading in (read, read_batch):
+        for reading in (read_stream, read_batch):
             with pytest.raises(RunError, match="there is nothing at"):
                 reading(spark, "t", table(tmp_path / "a" / pattern, format_), ("id",))
 
@@ -116,7 +116,7 @@ def test_partitions_are_read_with_the_value_that_their_name_has(
         write(tmp_path / place / name, "json", number)
     source = table(tmp_path / place, "json")
     wanted = [(0, "1"), (1, "1"), (2, "[1]"), (3, "a:b"), (4, "a:b")]
-    rows = read(spark, "t", source, ("id", "day"))
+    rows = read_stream(spark, "t", source, ("id", "day"))
     assert [tuple(row) for row in streamed(spark, rows.selectExpr("struct(id, day)"), tmp_path)] == wanted
     assert sorted(tuple(row) for row in read_batch(spark, "t", source, ("id", "day")).collect()) == wanted
 
@@ -125,11 +125,11 @@ def test_partitions_that_come_while_a_stream_runs_end_it_and_are_read_by_the_nex
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
-    frame = read(spark, "t", table(tmp_path / "in", "json"), ("id", "day"))
+    frame = read_stream(spark, "t", table(tmp_path / "in", "json"), ("id", "day"))
     write(tmp_path / "in" / "day=1" / "x", "json", 1)
     with pytest.raises(Exception, match="there are partitions now, which were not there when the run began"):
         streamed(spark, frame, tmp_path / "1")
-    frame = read(spark, "t", table(tmp_path / "in", "json"), ("id", "day"))
+    frame = read_stream(spark, "t", table(tmp_path / "in", "json"), ("id", "day"))
     rows = streamed(spark, frame.selectExpr("struct(id, day)"), tmp_path / "2")
     assert [tuple(row) for row in rows] == [(1, "1")]
 
@@ -137,18 +137,18 @@ def test_partitions_that_come_while_a_stream_runs_end_it_and_are_read_by_the_nex
 def test_what_a_stream_wrote_below_an_odd_name_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path / "in" / "x", "json", 1)
     out = table(tmp_path / "out [1]", "json")
-    rows = read(spark, "t", table(tmp_path / "in", "json"), ("id", "day"))
-    query = writer(rows, "t", out, changelog=False).option("checkpointLocation", str(tmp_path / "checkpoint"))
+    rows = read_stream(spark, "t", table(tmp_path / "in", "json"), ("id", "day"))
+    query = stream_writer(rows, "t", out, changelog=False).option("checkpointLocation", str(tmp_path / "checkpoint"))
     query.trigger(availableNow=True).start().awaitTermination()
     with pytest.raises(RunError, match=r"out \[1\]' was written by a streaming job.*\n.*rename the directory"):
-        read(spark, "t", out, ("id", "day"))
+        read_stream(spark, "t", out, ("id", "day"))
     with pytest.raises(RunError, match="a streaming job has written to"):
         batch_writer(read_batch(spark, "t", table(tmp_path / "in", "json"), ("id", "day")), "t", out)
 
 
 def test_a_path_with_a_colon_and_a_pattern_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path / "a:[1]" / "x", "json", 1)
-    for reading in (read, read_batch):
+    for reading in (read_stream, read_batch):
         with pytest.raises(
             RunError, match=r"a:\[1\]', whose name has both a ':' and one of(.|\n)*rename the directory"
         ):
@@ -159,11 +159,11 @@ def test_a_relative_path_starts_where_the_run_starts(spark: SparkSession, tmp_pa
     for name in ("x", "[x]", "sub/x"):
         write(tmp_path / name, "json", len(name))
     source = table(os.path.relpath(tmp_path), "json")
-    assert streamed(spark, read(spark, "t", source, ("id",)), tmp_path) == [1, 3]
+    assert streamed(spark, read_stream(spark, "t", source, ("id",)), tmp_path) == [1, 3]
 
 
 def test_a_text_of_more_than_20_million_characters_is_read_from_json(spark: SparkSession, tmp_path: Path) -> None:
     with (tmp_path / "x").open("w", encoding="utf-8") as file:
         file.write('{"id": 1, "day": "' + "a" * 20_000_001 + '"}\n')
-    rows = read(spark, "t", table(tmp_path, "json"), ("day",))
+    rows = read_stream(spark, "t", table(tmp_path, "json"), ("day",))
     assert streamed(spark, rows.selectExpr("length(day)"), tmp_path) == [20_000_001]

@@ -18,10 +18,10 @@ from hintplan.runtime.connectors.jdbc.sqlite import (
     append_rows,
     apply_net,
     check_target,
-    last_written,
+    last_sqlite_batch,
     storage_columns,
 )
-from hintplan.runtime.connectors.jdbc.write import SqliteBatch
+from hintplan.runtime.connectors.jdbc.sqlite_sink import SqliteBatch
 from hintplan.runtime.connectors.netting import Net
 from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 
@@ -117,9 +117,9 @@ def test_a_replayed_batch_is_appended_once(tmp_path):
     assert rows(path, "SELECT line FROM log") == [("a",), ("a",), ("b",)]
     with pytest.raises(RunError, match="has batch 1 of this query, which is at batch 0"):
         append_rows(path, LOG, iter([("a",), ("a",)]), query_id="q", batch_id=0)
-    assert last_written(path, "log", "q") == 1
-    assert last_written(path, "log", "another") == -1
-    assert last_written(str(tmp_path / "none.db"), "log", "q") == -1
+    assert last_sqlite_batch(path, "log", "q") == 1
+    assert last_sqlite_batch(path, "log", "another") == -1
+    assert last_sqlite_batch(str(tmp_path / "none.db"), "log", "q") == -1
 
 
 def test_a_query_with_a_new_checkpoint_appends_again(tmp_path):

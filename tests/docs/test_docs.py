@@ -23,7 +23,7 @@ from hintplan import compile_sql
 from hintplan.planner.expressions import scalars
 from hintplan.planner.translation import aggregates
 from hintplan.plans.commands.root import COMMANDS, root
-from hintplan.plans.connectors.connector import COLUMN_OPTIONS
+from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Readable, Writable
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
@@ -160,7 +160,7 @@ def test_what_connectors_read_and_write_is_documented() -> None:
     )
     documented = {name: (bool(reads), bool(writes)) for name, reads, writes in rows}
     assert documented == {
-        name: (spec.reading is not None, spec.writing is not None) for name, spec in CONNECTORS.items()
+        name: (isinstance(spec, Readable), isinstance(spec, Writable)) for name, spec in CONNECTORS.items()
     }
 
 

@@ -27,13 +27,13 @@ from hintplan.runtime.builders import builder, scan, stream, values
 from hintplan.runtime.builders.edges import Edges, edges_of
 from hintplan.runtime.builders.stream import build_stream
 from hintplan.runtime.connectors import table as connectors
-from hintplan.runtime.connectors.given import NOTHING, Given
+from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
 from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.pack import TICK, Packing, hashed
 from hintplan.runtime.engine.process import joined
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_row_order
 from hintplan.runtime.engine.rows import ArrowRows, Metrics
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.operator import KIND, StatefulOperator
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
@@ -86,7 +86,7 @@ class Stream:
             mock.patch.object(scan, "marked", lambda frame, operator: frame),
             mock.patch.object(values, "one_row", lambda spark: spark.range(0 if self._begun else 1)),
             mock.patch.object(values, "marked", lambda frame, operator: frame),
-            mock.patch.object(connectors, "read", self._read),
+            mock.patch.object(connectors, "read_stream", self._read),
             mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):
             built = build_stream(self._edges, self._plan.by_id)
@@ -126,13 +126,13 @@ class Stream:
         *,
         row_order: bool = False,
         pins: PinPlace | None = None,
-        asked: Asked | None = None,
-        given: Given = NOTHING,
+        pushed_filter: PushedFilter | None = None,
+        objects: ProgramObjects = NO_OBJECTS,
     ) -> DataFrame:
         # Only what asks another system has a place for pins and a condition to ask it.
-        assert given == NOTHING
+        assert objects == NO_OBJECTS
         assert pins is None
-        assert asked is None
+        assert pushed_filter is None
         return _frame(spark, self._scanned(name, table, columns, row_order=row_order))
 
     def _read_in_arrow(

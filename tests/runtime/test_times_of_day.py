@@ -12,7 +12,7 @@ import pytest
 from hintplan import compile_sql
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors import times
+from hintplan.runtime.connectors import columns
 from hintplan.runtime.run.execute import execute
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def test_a_text_that_is_no_time_fails_or_is_null(spark: SparkSession, tmp_path: 
 def test_tables_of_connectors_have_texts_for_times_at_all_levels() -> None:
     kinds = ("TIME(3) NOT NULL", "ARRAY<TIME(0)>", "ROW<a TIME(1), b INT>", "TIMESTAMP(3)")
     table = Table(columns=tuple(TableColumn(name=f"c{n}", type=k) for n, k in enumerate(kinds)), options={})
-    assert [c.type for c in times.as_texts(table).columns] == [
+    assert [c.type for c in columns.as_texts(table).columns] == [
         *("STRING NOT NULL", "ARRAY<STRING>", "ROW<a STRING, b INT>", "TIMESTAMP(3)")
     ]
-    assert [*times.times_of(table)] == ["c0"]
+    assert [*columns.times_of(table)] == ["c0"]

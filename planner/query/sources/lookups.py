@@ -48,6 +48,7 @@ from hintplan.planner.relations import (
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.scope import Scope, resolve_column
+from hintplan.plans.connectors.connector import LookedUp
 from hintplan.plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
@@ -204,7 +205,7 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
 def _check_connector(context: Context, scan: LogicalScan, offset: int) -> None:
     table = context.table(scan.table).table
     if not can_lookup(table):
-        connectors = (name for name, spec in CONNECTORS.items() if spec.looking_up is not None)
+        connectors = (name for name, spec in CONNECTORS.items() if isinstance(spec, LookedUp))
         able = ", ".join(sorted(name for name in connectors if name != table.options.get("connector")))
         raise context.source.error(
             f"table '{scan.declared}' cannot be looked up: {why_no_lookup(table)}",

@@ -21,6 +21,7 @@ from hintplan.planner.hints.lookup import OPTIONS, LookupHint
 from hintplan.planner.relations import Item, LogicalCalc, LogicalScan, LogicalValues, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.plans.connectors.check import check_given, check_table
+from hintplan.plans.connectors.connector import LookedUp
 from hintplan.plans.connectors.table import connector_of, is_upsert_source, source_kinds
 from hintplan.plans.declarations.built_in import built_in
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
@@ -118,7 +119,7 @@ def dynamic_table(
     places = {option.key: option.offset for option in heeded}
     spec = connector_of(table)
     # The lookup checks cache options for contradictions, because only it has all layers.
-    caching = {key for _, key in hint.places} if spec is not None and spec.looking_up is not None else set()
+    caching = {key for _, key in hint.places} if isinstance(spec, LookedUp) else set()
     own = {option.key: option.value for option in heeded if option.key not in caching}
     options = {**table.options, **own}
     # An error may suggest an option that is set in WITH, but never one that the hint sets itself.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from hintplan.plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
+from hintplan.plans.connectors.lakes.storage import S3_OPTIONS, check_place, places_of_storage
 from hintplan.plans.connectors.options import option
 from hintplan.plans.connectors.reach import Place, http_host, local_file
 from hintplan.plans.declarations.tables import Table
@@ -76,7 +76,7 @@ def reached_by_catalog(table: Table) -> tuple[Place, ...]:
     catalog_places = [http_host(URI, uri) if is_rest(table) else local_file(URI, uri.removeprefix(SQLITE_URL))]
     if (tokens := table.options.get("oauth2-server-uri")) is not None:
         catalog_places.append(http_host("oauth2-server-uri", tokens))
-    return (*catalog_places, *reached(table, root_option(table)))
+    return (*catalog_places, *places_of_storage(table, root_option(table)))
 
 
 def check_catalog(path: str, table: Table) -> Iterator[Diagnostic]:

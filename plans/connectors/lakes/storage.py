@@ -43,7 +43,7 @@ def place_of(option_name: str, path: str) -> FilePlace:
     return file_place(option_name, path)
 
 
-def reached(table: Table, option_name: str) -> tuple[Place, ...]:
+def places_of_storage(table: Table, option_name: str) -> tuple[Place, ...]:
     """Return the location of a checked table's files, and the endpoint of their store if the table sets it."""
     place = place_of(option_name, table.options[option_name])
     endpoint = table.options.get(_ENDPOINT)

@@ -152,7 +152,7 @@ def servers(text: str) -> tuple[HostPlace, ...]:
     return tuple(places)
 
 
-def reached(table: Table) -> Iterator[Place]:
+def places_of_servers(table: Table) -> Iterator[Place]:
     """Yield the servers of a checked table, and the certificate files of its properties."""
     yield from servers(table.options[SERVERS])
     for name in _FILES:

@@ -61,7 +61,7 @@ def partition_offsets(text: str) -> dict[int, int]:
     return offsets
 
 
-def is_bounded(table: Table) -> bool:
+def is_bounded_topic(table: Table) -> bool:
     """Return True if a scan of the table ends."""
     return table.options.get(BOUNDED, "unbounded").lower() != "unbounded"
 

@@ -19,64 +19,58 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
-from hintplan.plans.connectors.datagen import FieldSpec, field_specs, row_limit
+from hintplan.plans.connectors.datagen import DATAGEN, FieldSpec, field_specs, row_limit
 from hintplan.plans.connectors.table import option
-from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.columns import physical_schema
+from hintplan.runtime.connectors.connector import StreamSource, TableRead
 from hintplan.runtime.connectors.datagen.generators import batch, row_width
-from hintplan.runtime.connectors.schema import physical_schema
 from hintplan.runtime.spark.session import is_prepared_for_once
 from hintplan.runtime.spark.versions import available_now
-from hintplan.runtime.storage.pins import PinPlace
 
 _TASKS = 8
 _ROWS_PER_TASK = 50_000
 _BYTES_PER_BATCH = 4_000_000
 
 
-def read(
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    *,
-    row_order: bool = False,
-    pins: PinPlace | None = None,
-) -> DataFrame:
-    """Return the generated ``columns`` of ``table`` as a stream; the choice of columns does not change their values.
+class GeneratedRows(StreamSource):
+    """Generates the columns of a table; the choice of columns does not change their values.
 
     All rows are inserts, whose order does not matter.
     """
-    return _load(spark.readStream, spark, table, columns, once=is_prepared_for_once(spark))
+
+    connector = DATAGEN
+
+    def read_stream(self, read: TableRead) -> DataFrame:
+        return _load(read.spark.readStream, read, once=is_prepared_for_once(read.spark))
+
+    def read_batch(self, read: TableRead) -> DataFrame:
+        """Return all generated rows of a bounded table."""
+        return _load(read.spark.read, read, once=True)
 
 
-def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """Return all generated rows of a bounded ``table``."""
-    return _load(spark.read, spark, table, columns, once=True)
-
-
-def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ...], *, once: bool) -> DataFrame:
-    specs = {spec.name: spec for spec in field_specs(table)}
+def _load(reader: DataFrameReader | DataStreamReader, read: TableRead, *, once: bool) -> DataFrame:
+    specs = {spec.name: spec for spec in field_specs(read.table)}
     # Another session of the same Spark finds a source under its registered name, but cannot read it: use a unique name.
     name = f"hintplan_datagen_{uuid.uuid4().hex}"
-    spark.dataSource.register(type("DatagenSource", (DatagenSource,), {"registered_as": name}))
-    limit = row_limit(table)
-    reader = reader.format(name).schema(physical_schema(table, columns))
-    rows: DataFrame = reader.options(
-        fields=json.dumps([asdict(specs[column]) for column in columns], default=str),
-        rate=option(table, "rows-per-second") or "",
+    read.spark.dataSource.register(type("DatagenSource", (DatagenSource,), {"registered_as": name}))
+    limit = row_limit(read.table)
+    reader = reader.format(name).schema(physical_schema(read.table, read.columns))
+    return reader.options(
+        fields=json.dumps([asdict(specs[column]) for column in read.columns], default=str),
+        rate=option(read.table, "rows-per-second") or "",
         limit="" if limit is None else str(limit),
         once="true" if once else "",
     ).load()
-    return rows
 
 
 class DatagenSource(DataSource):
-    """The Spark data source of the connector; :func:`read` sets its options."""
+    """The Spark data source of the connector; :class:`GeneratedRows` sets its options."""
 
     registered_as: ClassVar[str]
 

@@ -12,26 +12,26 @@ from deltalake.transaction import AddAction, RemoveAction
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.delta.features import refuse_to_replace
 from hintplan.runtime.connectors.delta.files import deleted_rows
-from hintplan.runtime.connectors.delta.table import failures, partitions
+from hintplan.runtime.connectors.delta.table import delta_failures, partitions
 from hintplan.runtime.connectors.lakes.commits import Commit
 from hintplan.runtime.connectors.lakes.data_files import DataFile, partition_text
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from hintplan.runtime.connectors.netted_rows import DELETED
 
 
 def add_files(
-    target: Target, table: DeltaTable, files: Sequence[DataFile], commit: Commit, *, sole: bool = False
+    target: LakeTarget, table: DeltaTable, files: Sequence[DataFile], commit: Commit, *, sole: bool = False
 ) -> None:
     """Commit a version that adds ``files``; raise Changed if ``sole`` and the table has changed since it was opened."""
     divided_by = partitions(table)
-    with failures(target):
+    with delta_failures(target):
         table.create_write_transaction(
             [*_added(files, divided_by)], mode="append", schema=table.schema(), partition_by=list(divided_by),
             commit_properties=_properties(commit, 0 if sole else None),
         )  # fmt: skip
 
 
-def replace_files(target: Target, table: DeltaTable, files: Sequence[DataFile], commit: Commit) -> None:
+def replace_files(target: LakeTarget, table: DeltaTable, files: Sequence[DataFile], commit: Commit) -> None:
     """Commit a version that replaces all files with ``files``.
 
     With PARTITIONED BY, only the files in the same partitions as ``files`` are replaced. Raises Changed if the table
@@ -43,7 +43,7 @@ def replace_files(target: Target, table: DeltaTable, files: Sequence[DataFile], 
     if target.partitioned_by:
         actions += _removed(target, table, files, divided_by)
     if files or not target.partitioned_by:
-        with failures(target):
+        with delta_failures(target):
             table.create_write_transaction(
                 actions, mode="append" if target.partitioned_by else "overwrite", schema=table.schema(),
                 partition_by=list(divided_by), commit_properties=_properties(commit, 0),
@@ -51,7 +51,7 @@ def replace_files(target: Target, table: DeltaTable, files: Sequence[DataFile], 
 
 
 def _removed(
-    target: Target, table: DeltaTable, files: Sequence[DataFile], divided_by: Sequence[str]
+    target: LakeTarget, table: DeltaTable, files: Sequence[DataFile], divided_by: Sequence[str]
 ) -> list[RemoveAction]:
     """Return the actions that remove the existing files in the partitions of ``files``."""
     if deleted_rows(table):
@@ -71,7 +71,7 @@ def _removed(
     return removed
 
 
-def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) -> bool:
+def merge_into_delta(target: LakeTarget, table: DeltaTable, changes: pa.Table, commit: Commit) -> bool:
     """Commit a version that applies ``changes``, one per key: updates, inserts and deletes. Return false if none apply.
 
     In that case, delta-rs makes no version. Raises Changed if the table cannot be committed to as it was opened.
@@ -85,7 +85,7 @@ def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) 
     same = " AND ".join(f"t.{_quoted(name)} = s.c{column_names.index(name)}" for name in target.primary_key)
     values = {_quoted(name): f"s.c{i}" for i, name in enumerate(column_names)}
     before = table.version()
-    with failures(target):
+    with delta_failures(target):
         merging = table.merge(
             source, same, source_alias="s", target_alias="t", streamed_exec=False,
             commit_properties=_properties(commit, None),

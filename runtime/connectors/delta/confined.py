@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 _LOG = "_delta_log"
 _NAMING = ("deletionVectors", "v2Checkpoint")
@@ -31,7 +31,7 @@ _known: set[tuple[str, str]] = set()
 """Log files that passed the check, as (root of the table, path). Log files never change."""
 
 
-def refuse_links(target: Target) -> None:
+def refuse_outer_links(target: LakeTarget) -> None:
     """Raise RunError if the log of a local table, or a file in the log, is a link that leads out of the table."""
     root = target.storage.root
     log = os.path.join(root, _LOG)
@@ -46,7 +46,7 @@ def refuse_links(target: Target) -> None:
             raise _elsewhere(target, os.path.relpath(link, root), "a link")
 
 
-def held(target: Target, path: str) -> str:
+def data_file_path(target: LakeTarget, path: str) -> str:
     """Return the decoded path of a data file relative to the root; raise RunError if it leads out of the table."""
     plain = unquote(path)
     root = target.storage.root
@@ -55,14 +55,14 @@ def held(target: Target, path: str) -> str:
     return plain
 
 
-def refuse_files_elsewhere(target: Target, table: DeltaTable) -> None:
+def refuse_files_elsewhere(target: LakeTarget, table: DeltaTable) -> None:
     """Raise RunError if the log refers to a data file, a deletion vector or a part of itself outside the table."""
     for path in pa.table(table.get_add_actions())["path"].to_pylist():
-        held(target, path)
+        data_file_path(target, path)
     refuse_parts_elsewhere(target, table)
 
 
-def refuse_parts_elsewhere(target: Target, table: DeltaTable) -> None:
+def refuse_parts_elsewhere(target: LakeTarget, table: DeltaTable) -> None:
     """Raise RunError if the log refers to a deletion vector or a part of itself outside the table."""
     if not set(_NAMING).intersection(table.protocol().reader_features or ()):
         return
@@ -115,7 +115,7 @@ def _is_below(path: str, root: str) -> bool:
     return os.path.realpath(path).startswith(f"{os.path.realpath(root).rstrip('/')}/")
 
 
-def _elsewhere(target: Target, path: str, what: str) -> RunError:
+def _elsewhere(target: LakeTarget, path: str, what: str) -> RunError:
     return RunError(
         f"table {target.name}: the Delta table {target.storage.root} has {what} elsewhere: {path!r}",
         hint="copy its rows into a table that has all of its files, as a deep clone does",

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 _READ = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint"})
 """Supported reader features. Columns are found by name, so column mapping must be off; narrower types are cast."""
@@ -42,7 +42,7 @@ def unread_features(table: DeltaTable) -> list[str]:
     )
 
 
-def refuse_to_write(target: Target, table: DeltaTable, fields: Mapping[str, Any]) -> None:
+def refuse_to_write(target: LakeTarget, table: DeltaTable, fields: Mapping[str, Any]) -> None:
     """Raise RunError if the table requires something that the sink does not do.
 
     ``fields`` are the columns of the table, as in its schema.
@@ -68,7 +68,7 @@ def refuse_to_write(target: Target, table: DeltaTable, fields: Mapping[str, Any]
         )
 
 
-def refuse_to_replace(target: Target, table: DeltaTable) -> None:
+def refuse_to_replace(target: LakeTarget, table: DeltaTable) -> None:
     """Raise RunError if delta-rs cannot remove every file of the table.
 
     delta-rs escapes file names again when it removes a file. Another writer may escape the same name differently ("é",

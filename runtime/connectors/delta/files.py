@@ -11,15 +11,15 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.delta.confined import held, refuse_links, refuse_parts_elsewhere
+from hintplan.runtime.connectors.delta.confined import data_file_path, refuse_outer_links, refuse_parts_elsewhere
 from hintplan.runtime.connectors.delta.features import unread_features
-from hintplan.runtime.connectors.delta.table import check_columns, failures, store_options
+from hintplan.runtime.connectors.delta.table import check_delta_columns, delta_failures, store_options
 from hintplan.runtime.connectors.lakes.deleted_rows import packed_places
 from hintplan.runtime.connectors.lakes.reading import ListedFile
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 
-def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
+def files_of(target: LakeTarget, version: int | None) -> tuple[ListedFile, ...]:
     """Return the files of a version of the table, or of the newest version if None.
 
     Raises RunError in three cases:
@@ -28,8 +28,8 @@ def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
     - The columns are not as declared.
     - The table has a feature that this reader does not support.
     """
-    refuse_links(target)
-    with failures(target):
+    refuse_outer_links(target)
+    with delta_failures(target):
         try:
             table = DeltaTable(target.storage.root, version=version, storage_options=store_options(target))
         except TableNotFoundError:
@@ -38,7 +38,7 @@ def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
                 hint="correct the path; a relative one starts where the run starts",
                 path=f"{target.path}.options.table-path",
             ) from None
-        check_columns(target, {field.name: json.loads(field.to_json()) for field in table.schema().fields})
+        check_delta_columns(target, {field.name: json.loads(field.to_json()) for field in table.schema().fields})
         if unread := unread_features(table):
             raise RunError(
                 f"table {target.name} cannot be read: {target.storage.root} has the feature {unread[0]}, of which "
@@ -52,7 +52,7 @@ def files_of(target: Target, version: int | None) -> tuple[ListedFile, ...]:
     files = tuple(
         ListedFile(path=path, partition=action.get("partition") or {}, deleted=deleted.pop(path, None))
         for action in actions
-        for path in [held(target, action["path"])]
+        for path in [data_file_path(target, action["path"])]
     )
     assert not deleted, f"rows are deleted of files that are not listed: {sorted(deleted)}"
     return files

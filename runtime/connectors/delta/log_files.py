@@ -15,14 +15,14 @@ from collections.abc import Iterator
 
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import link_to_nowhere
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 _LOG = "_delta_log"
 _ENTRY = re.compile(r"[0-9]{20}\.json")
 _HINT = "put back what was there, from a backup or another copy of the table"
 
 
-def refuse_no_files(target: Target) -> None:
+def refuse_no_files(target: LakeTarget) -> None:
     """Raise RunError if the log is not a directory, or a log file is not a file."""
     log = os.path.join(target.storage.root, _LOG)
     if not target.storage.is_local or not os.path.lexists(log):
@@ -36,7 +36,7 @@ def refuse_no_files(target: Target) -> None:
             )
 
 
-def refuse_spoilt(target: Target, error: Exception) -> None:
+def refuse_spoilt(target: LakeTarget, error: Exception) -> None:
     """Raise RunError, from the ``error`` of delta-rs, with the name of a log file that is missing or not JSON."""
     if target.storage.is_local:
         for problem in _spoilt(os.path.join(target.storage.root, _LOG)):

@@ -16,11 +16,11 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.delta.confined import refuse_files_elsewhere, refuse_links
+from hintplan.runtime.connectors.delta.confined import refuse_files_elsewhere, refuse_outer_links
 from hintplan.runtime.connectors.delta.features import refuse_to_replace, refuse_to_write
 from hintplan.runtime.connectors.delta.log_files import refuse_no_files, refuse_spoilt
 from hintplan.runtime.connectors.lakes.commits import Changed
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from hintplan.runtime.lookup.sources.failures import redacted
 
 _STORE = {
@@ -33,13 +33,13 @@ _STORE = {
 _IGNORED = ("nullable", "containsNull", "valueContainsNull", "metadata")
 
 
-def opened(target: Target) -> DeltaTable | None:
+def open_delta_table(target: LakeTarget) -> DeltaTable | None:
     """Return the newest version of the table, None if there is none; raise RunError if the sink cannot write to it."""
     target.refuse_lost_place()
     _refuse_file(target)
-    refuse_links(target)
+    refuse_outer_links(target)
     refuse_no_files(target)
-    with failures(target):
+    with delta_failures(target):
         try:
             table = DeltaTable(target.storage.root, storage_options=store_options(target))
         except TableNotFoundError:
@@ -52,24 +52,24 @@ def opened(target: Target) -> DeltaTable | None:
         return table
 
 
-def prepared(target: Target) -> DeltaTable:
+def ensure_delta_table(target: LakeTarget) -> DeltaTable:
     """Return the table, and create it first if it does not exist."""
-    table = opened(target)
+    table = open_delta_table(target)
     if table is not None:
         return table
-    with failures(target):
+    with delta_failures(target):
         if target.storage.is_local:
             os.makedirs(target.storage.root, exist_ok=True)
         DeltaTable.create(
             target.storage.root, schema=target.schema, mode="ignore", partition_by=list(target.partitioned_by),
             storage_options=store_options(target), configuration=_configuration(target),
         )  # fmt: skip
-    created = opened(target)
+    created = open_delta_table(target)
     assert created is not None
     return created
 
 
-def _configuration(target: Target) -> dict[str, str | None]:
+def _configuration(target: LakeTarget) -> dict[str, str | None]:
     """Return the properties with which delta-rs lists all features of a new table.
 
     Without them, a table with TIMESTAMP does not list NOT NULL (invariants), and Spark cannot read it.
@@ -83,21 +83,21 @@ def partitions(table: DeltaTable) -> tuple[str, ...]:
     return tuple(table.metadata().partition_columns)
 
 
-def is_empty(table: DeltaTable) -> bool:
+def is_delta_table_empty(table: DeltaTable) -> bool:
     """Return true if the table has no files."""
     return not table.file_uris()
 
 
-def last_batch(target: Target, table: DeltaTable, writer: str) -> int:
+def last_delta_batch(target: LakeTarget, table: DeltaTable, writer: str) -> int:
     """Return the last batch of ``writer`` that the table has, or -1 if it has none."""
-    with failures(target):
+    with delta_failures(target):
         batch = table.transaction_version(writer)
     return -1 if batch is None else int(batch)
 
 
-def restored_to(target: Target, table: DeltaTable, version: int) -> int | None:
+def restored_to(target: LakeTarget, table: DeltaTable, version: int) -> int | None:
     """Return the older version to which the table was restored after ``version``; None if it was not restored."""
-    with failures(target):
+    with delta_failures(target):
         newer = table.history(table.version() - version) if table.version() > version else []
     for commit in newer:
         if commit.get("operation") == "RESTORE" and commit.get("version", 0) > version:
@@ -113,12 +113,12 @@ def forgets(table: DeltaTable) -> bool:
 
 
 @contextmanager
-def failures(target: Target) -> Iterator[None]:
+def delta_failures(target: LakeTarget) -> Iterator[None]:
     """Raise errors of delta-rs as :class:`Changed` or as RunError, without values from the environment."""
     try:
         yield
     except CommitFailedError as error:
-        raise Changed(_told(error, target)) from None
+        raise Changed(_message(error, target)) from None
     except (DeltaError, OSError, ValueError) as error:
         raise _failed(error, target) from None
     except Exception as error:
@@ -127,16 +127,16 @@ def failures(target: Target) -> Iterator[None]:
         raise _failed(error, target) from None
 
 
-def _failed(error: Exception, target: Target) -> RunError:
-    return RunError(f"table {target.name}, {target.storage.root}: {_told(error, target)}", path=target.path)
+def _failed(error: Exception, target: LakeTarget) -> RunError:
+    return RunError(f"table {target.name}, {target.storage.root}: {_message(error, target)}", path=target.path)
 
 
-def _told(error: Exception, target: Target) -> str:
+def _message(error: Exception, target: LakeTarget) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     return redacted(" ".join(plain.split()), target.options)
 
 
-def store_options(target: Target) -> dict[str, str] | None:
+def store_options(target: LakeTarget) -> dict[str, str] | None:
     """Return the storage options with which delta-rs reaches the table, or None if it is local."""
     if target.storage.is_local:
         return None
@@ -145,18 +145,18 @@ def store_options(target: Target) -> dict[str, str] | None:
     return {**options, **({"AWS_ALLOW_HTTP": "true"} if settings.get("s3.endpoint", "").startswith("http:") else {})}
 
 
-def _refuse_file(target: Target) -> None:
+def _refuse_file(target: LakeTarget) -> None:
     if target.storage.is_local and os.path.exists(target.storage.root) and not os.path.isdir(target.storage.root):
         raise _no_table(target, "is a file")
 
 
-def _refuse_other_files(target: Target) -> None:
+def _refuse_other_files(target: LakeTarget) -> None:
     root = target.storage.root
     if target.storage.is_local and os.path.isdir(root) and os.listdir(root):
         raise _no_table(target, "has files, but no log of a Delta table")
 
 
-def _no_table(target: Target, why: str) -> RunError:
+def _no_table(target: LakeTarget, why: str) -> RunError:
     return RunError(
         f"{target.storage.root} {why}",
         hint="give the table a directory of its own",
@@ -164,7 +164,7 @@ def _no_table(target: Target, why: str) -> RunError:
     )
 
 
-def _check(target: Target, table: DeltaTable) -> None:
+def _check(target: LakeTarget, table: DeltaTable) -> None:
     """Raise RunError if the sink cannot write to the table."""
     fields = {field.name: json.loads(field.to_json()) for field in table.schema().fields}
     metadata = table.metadata()
@@ -172,7 +172,7 @@ def _check(target: Target, table: DeltaTable) -> None:
     if target.primary_key:
         refuse_to_replace(target, table)
         refuse_files_elsewhere(target, table)
-    check_columns(target, fields)
+    check_delta_columns(target, fields)
     for name, field in fields.items():
         if name not in target.schema.names and not field["nullable"]:
             raise RunError(
@@ -189,7 +189,7 @@ def _check(target: Target, table: DeltaTable) -> None:
         )
 
 
-def check_columns(target: Target, there: Mapping[str, Any]) -> None:
+def check_delta_columns(target: LakeTarget, there: Mapping[str, Any]) -> None:
     """Raise RunError unless the table has the declared columns with their types."""
     wanted = {field.name: json.loads(field.to_json()) for field in Schema.from_arrow(target.schema).fields}
     types = {column.name: column.type for column in target.columns}

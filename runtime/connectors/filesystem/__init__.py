@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
 from hintplan.plans.connectors.filesystem import FILESYSTEM
-from hintplan.runtime.connectors.connector import ConnectorCode
-from hintplan.runtime.connectors.filesystem.overwrite import batch_overwriter
-from hintplan.runtime.connectors.filesystem.read import read, read_batch, read_files, read_in_arrow
-from hintplan.runtime.connectors.filesystem.write import batch_writer, batches_had, micro_batch_writer, writer
-from hintplan.runtime.connectors.filesystem.wrong_line import wrong_line
-from hintplan.runtime.lookup.source import source_of_classes
+from hintplan.plans.declarations.tables import Table
+from hintplan.runtime.connectors.connector import LookupTable
+from hintplan.runtime.connectors.filesystem.overwrite import OverwritingFileWriter
+from hintplan.runtime.connectors.filesystem.read import FileReader
+from hintplan.runtime.connectors.filesystem.wrong_line import first_wrong_line
+from hintplan.runtime.lookup.source import LookupSource, source_of_classes
+from hintplan.runtime.spark.explanation import WrongLine
 
 __all__ = ["CODE"]
 
 _SOURCE = source_of_classes(FILESYSTEM.name, f"{__name__}.scan", {"full": "FilesScan"})
 
-CODE = ConnectorCode(
-    connector=FILESYSTEM,
-    read=read,
-    read_in_arrow=read_in_arrow,
-    read_batch=read_batch,
-    read_files=read_files,
-    wrong_line=wrong_line,
-    writer=writer,
-    micro_batch_writer=micro_batch_writer,
-    batch_writer=batch_writer,
-    batch_overwriter=batch_overwriter,
-    batches_had=batches_had,
-    counts_all=lambda table: True,
-    lookup=lambda options: _SOURCE,
-)
+
+class FilesystemCode(FileReader, OverwritingFileWriter, LookupTable):
+    """Directories of files."""
+
+    connector = FILESYSTEM
+
+    def find_wrong_line(self, spark: SparkSession, table: Table, file: str) -> WrongLine | None:
+        """Return the first line of a text file that does not fit, and its wrong column."""
+        return first_wrong_line(spark, table, file)
+
+    def lookup_source(self, options: Mapping[str, str]) -> LookupSource:
+        return _SOURCE
+
+
+CODE = FilesystemCode()

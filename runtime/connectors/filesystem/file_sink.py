@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from py4j.java_gateway import JavaClass, JavaObject, JVMView
 from pyspark.sql import SparkSession
 
 from hintplan.runtime.spark.versions import facts
@@ -25,13 +26,13 @@ FORMAT_CLASSES = {
 """Spark's classes that write each file format."""
 
 
-def add_files(
+def add_batch_files(
     spark: SparkSession,
     file_format: str,
     path: str,
     partitioned_by: Sequence[str],
     options: Mapping[str, str],
-    rows: Any,
+    rows: JavaObject,
     batch: int,
 ) -> None:
     """Add ``rows``, a DataFrame of the JVM, as the files of ``batch`` below ``path``, unless the log has that batch."""
@@ -45,7 +46,7 @@ def add_files(
     sink.addBatch(batch, rows)
 
 
-def _class(jvm: Any, name: str) -> Any:
+def _class(jvm: JVMView, name: str) -> JavaClass:
     member = jvm
     for part in name.split("."):
         member = getattr(member, part)

@@ -12,31 +12,37 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.connector import OverwritingSink, TableWrite
 from hintplan.runtime.connectors.filesystem.success import mark
-from hintplan.runtime.connectors.filesystem.write import saving
+from hintplan.runtime.connectors.filesystem.write import FileWriter, saving
 from hintplan.runtime.spark.session import is_remote
 
 _STAGED = "_hintplan_overwrite-"
 
 
-def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """Return a function that replaces the existing files with all rows.
+class OverwritingFileWriter(FileWriter, OverwritingSink):
+    """Replaces files, in addition to appending them."""
 
-    Raises RunError immediately on Spark Connect, and in the cases of ``batch_writer``.
-    """
-    if is_remote(df.sparkSession):
-        raise RunError(
-            f"table {name} cannot be overwritten by a client of Spark Connect, which cannot move files",
-            hint="run the job on the cluster itself, or overwrite a table of delta or iceberg",
-            path=f"tables.{name}",
-        )
-    staged = f"{table.options['path'].rstrip('/')}/{_STAGED}{uuid.uuid4()}"
-    save = saving(df, name, table, staged)
-    return partial(_overwrite, df.sparkSession, save, table, staged)
+    def batch_overwriter(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        """Return a function that replaces the existing files with all rows.
+
+        Raises RunError immediately on Spark Connect, and in the cases of ``batch_writer``.
+        """
+        name, table = write.name, write.table
+        if is_remote(rows.sparkSession):
+            raise RunError(
+                f"table {name} cannot be overwritten by a client of Spark Connect, which cannot move files",
+                hint="run the job on the cluster itself, or overwrite a table of delta or iceberg",
+                path=f"tables.{name}",
+            )
+        staged = f"{table.options['path'].rstrip('/')}/{_STAGED}{uuid.uuid4()}"
+        save = saving(rows, name, table, staged)
+        return partial(_overwrite, rows.sparkSession, save, table, staged)
 
 
 def _overwrite(spark: SparkSession, save: Callable[[], None], table: Table, staged: str) -> None:
@@ -61,7 +67,7 @@ def _overwrite(spark: SparkSession, save: Callable[[], None], table: Table, stag
         files.delete(path_of(staged), True)
 
 
-def _partitions(files: Any, place: Any, depth: int, below: str = "") -> Iterator[tuple[str, Any]]:
+def _partitions(files: JavaObject, place: JavaObject, depth: int, below: str = "") -> Iterator[tuple[str, JavaObject]]:
     """Yield the directories ``depth`` levels below a place, each with its relative path."""
     if depth == 0:
         yield below, place
@@ -70,7 +76,7 @@ def _partitions(files: Any, place: Any, depth: int, below: str = "") -> Iterator
         yield from _partitions(files, child, depth - 1, f"{below}/{child.getName()}".lstrip("/"))
 
 
-def _visible(files: Any, place: Any) -> list[Any]:
+def _visible(files: JavaObject, place: JavaObject) -> list[JavaObject]:
     """Return the entries of a directory, except hidden ones."""
     if not files.exists(place):
         return []

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, IllegalArgumentException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StringType, StructType
@@ -30,6 +30,7 @@ from hintplan.plans.connectors.table import option
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import link_to_nowhere
+from hintplan.runtime.connectors.connector import ArrowSource, FileSource, TableRead
 from hintplan.runtime.connectors.filesystem.avro_files import require_avro_files, rows_of_avro
 from hintplan.runtime.connectors.filesystem.csv_files import (
     LastColumn,
@@ -58,62 +59,67 @@ from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.session import is_remote
-from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.types import to_arrow
+
+Reader = TypeVar("Reader", DataFrameReader, DataStreamReader)
 
 CORRUPT = "__corrupt"
 _EVERY_AGE = "100000000d"
 """Longer than any two modification times are apart: Spark skips files that are older than the newest one by more."""
 
 
-def read(
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    *,
-    row_order: bool = False,
-    pins: PinPlace | None = None,
-) -> DataFrame:
-    """Return the files of ``table`` as a stream of ``columns``, and of row kinds for a changelog.
+class FileReader(FileSource, ArrowSource):
+    """Reads the files of a table."""
 
-    ``row_order`` adds the columns of ``ROW_ORDER``. Raises RunError if the path does not exist.
-    """
-    if not is_remote(spark):
-        refuse_unread_files(table.options["path"], name, below=bool(table.partitioned_by))
-    load = partial(load_stream, spark, below=bool(table.partitioned_by))
-    return _load(spark, _stream(spark, table), load, name, table, columns, row_order=row_order)
+    def read_stream(self, read: TableRead) -> DataFrame:
+        """Return the files as a stream, with row kinds for a changelog; RunError if the path does not exist."""
+        spark, table, below = read.spark, read.table, bool(read.table.partitioned_by)
+        if not is_remote(spark):
+            refuse_unread_files(table.options["path"], read.name, below=below)
+        return _load(read, _stream(spark, table), partial(load_stream, spark, below=below))
 
+    def read_in_arrow(self, read: TableRead) -> ArrowRows | None:
+        """Return the rows, read by the workers in Arrow, or None if only Spark can read them.
 
-def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
-    """Return the rows of :func:`read`, read by the workers in Arrow, or None if only Spark can read them.
-
-    The workers read local Parquet files without partitioned directories, nested columns, METADATA columns or row kinds.
-    On Spark Connect, the file system is unknown, so Spark reads the files.
-    """
-    path = table.options["path"]
-    inserts = option(table, "source.changelog") == "false"
-    if table.options["format"] != "parquet" or not inserts or table.partitioned_by or is_remote(spark):
-        return None
-    try:
-        if not are_local(spark, path):
+        The workers read local Parquet files without partitioned directories, nested columns, METADATA columns or row
+        kinds. On Spark Connect, the file system is unknown, so Spark reads the files.
+        """
+        spark, table, path = read.spark, read.table, read.table.options["path"]
+        inserts = option(table, "source.changelog") == "false"
+        if table.options["format"] != "parquet" or not inserts or table.partitioned_by or is_remote(spark):
             return None
-    except (Py4JJavaError, IllegalArgumentException):
-        return None  # read() raises the error
-    if any(column.metadata is not None for column in table.columns if column.name in columns):
-        return None
-    if any(pa.types.is_nested(to_arrow(column.type)) for column in table.columns if column.name in columns):
-        return None
-    try:
-        if are_partitioned(spark, path):
+        try:
+            if not are_local(spark, path):
+                return None
+        except (Py4JJavaError, IllegalArgumentException):
+            return None  # read_stream() raises the error
+        columns = [column for column in table.columns if column.name in read.columns]
+        if any(column.metadata is not None or pa.types.is_nested(to_arrow(column.type)) for column in columns):
             return None
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return None  # read() raises the error
-    refuse_unread_files(path, name)
-    paths = load_stream(spark, _stream(spark, table).format("binaryFile").schema(PATHS_DDL), path)
-    return rows_of_files(paths.select("path"), name, table, columns)
+        try:
+            if are_partitioned(spark, path):
+                return None
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            return None  # read_stream() raises the error
+        refuse_unread_files(path, read.name)
+        paths = load_stream(spark, _stream(spark, table).format("binaryFile").schema(PATHS_DDL), path)
+        return rows_of_files(paths.select("path"), read.name, table, read.columns)
+
+    def read_batch(self, read: TableRead) -> DataFrame:
+        """Return the current files as a batch."""
+        spark, below = read.spark, bool(read.table.partitioned_by)
+        if not is_remote(spark):
+            refuse_unread_files(read.table.options["path"], read.name, below=below)
+        return _load(read, spark.read, partial(load_batch, spark, below=below))
+
+    def read_files(self, read: TableRead, files: list[str]) -> DataFrame:
+        """Return the rows of some ``files`` of the table, as a batch."""
+        # Spark finds columns of undeclared partitions relative to the table's path.
+        spark_reader, table = read.spark.read, read.table
+        reader = spark_reader if table.partitioned_by else spark_reader.option("basePath", table.options["path"])
+        return _load(read, reader, lambda reader, path: load_files(reader, files))
 
 
 def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
@@ -122,32 +128,9 @@ def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
     return reader.option("maxFilesPerTrigger", files) if files else reader
 
 
-def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """Return the current files of ``table`` as a batch, otherwise like :func:`read`."""
-    if not is_remote(spark):
-        refuse_unread_files(table.options["path"], name, below=bool(table.partitioned_by))
-    load = partial(load_batch, spark, below=bool(table.partitioned_by))
-    return _load(spark, spark.read, load, name, table, columns)
-
-
-def read_files(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], files: list[str]) -> DataFrame:
-    """Return the rows of some ``files`` of the table, named as in ``DataFrame.inputFiles``, as ``read_batch`` does."""
-    # Spark finds columns of undeclared partitions relative to the table's path.
-    reader = spark.read if table.partitioned_by else spark.read.option("basePath", table.options["path"])
-    return _load(spark, reader, lambda reader, path: load_files(reader, files), name, table, columns)
-
-
-def _load(
-    spark: SparkSession,
-    reader: Any,
-    load: Callable[[Any, str], DataFrame],
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    *,
-    row_order: bool = False,
-) -> DataFrame:
-    """Return the rows at the path of ``table``, read by ``load`` with a batch or stream ``reader``."""
+def _load(read: TableRead, reader: Reader, load: Callable[[Reader, str], DataFrame]) -> DataFrame:
+    """Return the rows at the path of the table, read by ``load`` with a batch or stream ``reader``."""
+    spark, name, table, columns, row_order = read.spark, read.name, read.table, read.columns, read.row_order
     schema = stored_schema(table)
     changelog = option(table, "source.changelog")
     if changelog != "false":
@@ -195,8 +178,8 @@ def _load(
         kind = [kind_of_op(_field(OP, last), upserts=changelog == "upsert").alias(KIND)]
     if table.partitioned_by:
         rows = in_partitions(rows, table, path_depth(spark, table.options["path"]))
-    order = _row_order(rows) if row_order else []
-    of_files = partition_values(rows, name, table) | metadata_columns(rows, table)
+    order: list[Column] = _row_order(rows) if row_order else []
+    of_files: dict[str, Column] = partition_values(rows, name, table) | metadata_columns(rows, table)
     if file_format == "avro":
         of_files = {column: value for column, value in of_files.items() if column in columns}
         stored = {column.name: column.type for column in stored_columns(table)}

@@ -59,7 +59,7 @@ def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, bel
     reader = reader.options(**_WITHOUT_CHECKSUMS)
     pattern = escaped_path(path)
     if pattern != path:
-        if exists(spark, f"{path.rstrip('/')}/{STREAM_LOG}"):
+        if path_exists(spark, f"{path.rstrip('/')}/{STREAM_LOG}"):
             raise RunError(
                 f"{path!r} was written by a streaming job, and Spark does not find its list of files below such a name",
                 hint=f"rename the directory: without any of {_PATTERN} in its path",
@@ -117,7 +117,7 @@ def are_partitioned(spark: SparkSession, path: str) -> bool:
     return len(load_batch(spark, reader, path).columns) > PATHS_DDL.count(",") + 1
 
 
-def exists(spark: SparkSession, path: str) -> bool:
+def path_exists(spark: SparkSession, path: str) -> bool:
     """Return true if ``path`` exists on any file system that Spark knows."""
     try:
         _require(spark, path, always=True)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from hintplan.plans.connectors.filesystem import POLICY, SUCCESS_FILE
@@ -86,7 +87,7 @@ def data_files(spark: SparkSession, table: Table) -> frozenset[str]:
     return frozenset(_below(files, root, len(table.partitioned_by))) if files.exists(root) else frozenset()
 
 
-def _below(files: Any, place: Any, depth: int) -> Iterator[str]:
+def _below(files: JavaObject, place: JavaObject, depth: int) -> Iterator[str]:
     for status in files.listStatus(place):
         if status.getPath().getName().startswith(("_", ".")):
             continue
@@ -96,7 +97,9 @@ def _below(files: Any, place: Any, depth: int) -> Iterator[str]:
             yield status.getPath().toString()
 
 
-def _entries(spark: SparkSession, files: Any, path_of: Any, log: str, batch: int) -> Iterator[dict[str, Any]]:
+def _entries(
+    spark: SparkSession, files: JavaObject, path_of: JavaObject, log: str, batch: int
+) -> Iterator[dict[str, Any]]:
     """Yield the entries for a batch in the log of Spark's file sink, after the version line."""
     jvm: Any = spark._jvm
     for suffix in ("", ".compact"):
@@ -111,11 +114,11 @@ def _entries(spark: SparkSession, files: Any, path_of: Any, log: str, batch: int
             return
 
 
-def _create(files: Any, place: Any) -> None:
+def _create(files: JavaObject, place: JavaObject) -> None:
     files.create(place, True).close()
 
 
-def _file_system(spark: SparkSession, path: str) -> tuple[Any, Any]:
+def _file_system(spark: SparkSession, path: str) -> tuple[JavaObject, JavaObject]:
     jvm: Any = spark._jvm
     path_of = jvm.org.apache.hadoop.fs.Path
     configuration = spark._jsparkSession.sessionState().newHadoopConf()

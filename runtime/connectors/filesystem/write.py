@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote as is_remote_client
@@ -26,16 +26,16 @@ from hintplan.plans.connectors.table import option, sink_directory
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import link_to_nowhere
-from hintplan.runtime.connectors.connector import FilesIn
-from hintplan.runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_files
+from hintplan.runtime.connectors.connector import BatchWriter, CountingSink, FilesIn, QueryId, TableWrite
+from hintplan.runtime.connectors.filesystem.file_sink import FORMAT_CLASSES, add_batch_files
 from hintplan.runtime.connectors.filesystem.partitions import with_partition_names
 from hintplan.runtime.connectors.filesystem.row_kinds import with_op
-from hintplan.runtime.connectors.filesystem.source_files import STREAM_LOG, exists
+from hintplan.runtime.connectors.filesystem.source_files import STREAM_LOG, path_exists
 from hintplan.runtime.connectors.filesystem.spark_options import spark_format, write_options
 from hintplan.runtime.connectors.filesystem.stored import as_stored
 from hintplan.runtime.connectors.filesystem.success import mark_batch, marking, refuse_marks_by_clients
 from hintplan.runtime.connectors.micro_batch import MicroBatch
-from hintplan.runtime.connectors.spark_package import lacking_package
+from hintplan.runtime.connectors.spark_package import require_spark_class
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.spark.session import is_remote
 
@@ -44,55 +44,76 @@ _HEAD = b"v1"
 """The first bytes of an entry in the log of Spark's file sink."""
 
 
-def writer(
-    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
-) -> DataStreamWriter:
-    """Return a writer that appends files; raise RunError for a changelog without ``sink.changelog``."""
-    _refuse_updates(name, table, changelog=changelog)
-    refuse_marks_by_clients(df.sparkSession, name, table)
-    _refuse_lost_place(name, table)
-    rows = _as_files(_with_kinds(df, table, changelog=changelog), name, table)
-    if not is_remote(df.sparkSession):
-        return written_by(partial(_add, name=name, table=table, changelog=changelog), df, checkpoint)
-    out = rows.writeStream.format(spark_format(table)).outputMode("append").partitionBy(*table.partitioned_by)
-    return out.option("path", table.options["path"]).options(**write_options(table))
+class FileWriter(CountingSink):
+    """Appends files to the directory of a table."""
+
+    def stream_writer(self, write: TableWrite, rows: DataFrame) -> DataStreamWriter:
+        """Return a writer that appends files; raise RunError for a changelog without ``sink.changelog``."""
+        spark, table = rows.sparkSession, write.table
+        _refuse_updates(write)
+        refuse_marks_by_clients(spark, write.name, table)
+        _refuse_lost_place(write.name, table)
+        stored = _as_files(_with_kinds(rows, table, changelog=write.changelog), write.name, table)
+        if not is_remote(spark):
+            return written_by(partial(_add, write=write), rows, write.checkpoint)
+        out = stored.writeStream.format(spark_format(table)).outputMode("append").partitionBy(*table.partitioned_by)
+        return out.option("path", table.options["path"]).options(**write_options(table))
+
+    def micro_batch_writer(self, write: TableWrite) -> BatchWriter:
+        """Return a function that passes a micro-batch to Spark's file sink, which skips a batch that it already has.
+
+        Raises RunError in the cases of :meth:`stream_writer`.
+        """
+        _refuse_updates(write)
+        _refuse_lost_place(write.name, write.table)
+        return partial(_write, write=write)
+
+    def batch_writer(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        """Return a function that adds files with all rows to the table's path.
+
+        Raises RunError immediately if a stream has written there.
+        """
+        name, table = write.name, write.table
+        refuse_marks_by_clients(rows.sparkSession, name, table)
+        return marking(rows.sparkSession, table, saving(rows, name, table, table.options["path"]))
+
+    def last_batch(self, table: Table, query: QueryId, files_in: FilesIn) -> int:
+        """Return the last batch in the directory's log, whoever wrote it; raise RunError if the log is damaged."""
+        log = f"{sink_directory(table)}/{STREAM_LOG}"
+        batches = {int(number): name for name in files_in(log) if (number := name.removesuffix(".compact")).isdecimal()}
+        for name in batches.values():
+            _refuse_spoilt(f"{log}/{name}")
+        return max(batches, default=-1)
+
+    def counts_every_batch(self, table: Table) -> bool:
+        return True
 
 
-def micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
-) -> Callable[[MicroBatch, int], int]:
-    """Return a function that passes a micro-batch to Spark's file sink, which skips a batch that it already has.
-
-    Raises RunError in the cases of :func:`writer`.
-    """
-    _refuse_updates(name, table, changelog=changelog)
-    _refuse_lost_place(name, table)
-    return partial(_write, name=name, table=table, changelog=changelog)
-
-
-def _add(df: DataFrame, batch: int, *, name: str, table: Table, changelog: bool) -> None:
-    rows: Any = _as_files(_with_kinds(df, table, changelog=changelog), name, table)
+def _add(df: DataFrame, batch: int, *, write: TableWrite) -> None:
+    table = write.table
+    rows: Any = _as_files(_with_kinds(df, table, changelog=write.changelog), write.name, table)
     path, options = table.options["path"], write_options(table)
-    add_files(rows.sparkSession, spark_format(table), path, table.partitioned_by, options, rows._jdf, batch)
+    add_batch_files(rows.sparkSession, spark_format(table), path, table.partitioned_by, options, rows._jdf, batch)
     mark_batch(rows.sparkSession, table, batch)
 
 
-def _write(found: MicroBatch, batch: int, *, name: str, table: Table, changelog: bool) -> int:
-    written = _as_files(_with_kinds(found.in_spark(), table, changelog=changelog), name, table)
+def _write(micro_batch: MicroBatch, batch: int, *, write: TableWrite) -> int:
+    table = write.table
+    written = _as_files(_with_kinds(micro_batch.in_spark(), table, changelog=write.changelog), write.name, table)
     rows: Any = written.observe(_ROWS, F.count(F.lit(1)).alias(_ROWS))._jdf
     path, options = table.options["path"], write_options(table)
-    add_files(found.spark, spark_format(table), path, table.partitioned_by, options, rows, batch)
-    mark_batch(found.spark, table, batch)
+    add_batch_files(micro_batch.spark, spark_format(table), path, table.partitioned_by, options, rows, batch)
+    mark_batch(micro_batch.spark, table, batch)
     metrics = rows.queryExecution().observedMetrics()
     return int(metrics.apply(_ROWS).getLong(0)) if metrics.contains(_ROWS) else 0
 
 
-def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
-    if changelog and option(table, "sink.changelog") != "true":
+def _refuse_updates(write: TableWrite) -> None:
+    if write.changelog and option(write.table, "sink.changelog") != "true":
         raise RunError(
-            f"table {name} cannot take updates: files only grow",
+            f"table {write.name} cannot take updates: files only grow",
             hint="set 'sink.changelog' = 'true' to write every change as a row with its kind in a column 'op'",
-            path=f"tables.{name}.options.sink.changelog",
+            path=f"tables.{write.name}.options.sink.changelog",
         )
 
 
@@ -114,26 +135,9 @@ def _with_kinds(df: DataFrame, table: Table, *, changelog: bool) -> DataFrame:
 
 def _as_files(rows: DataFrame, name: str, table: Table) -> DataFrame:
     """Return ``rows`` as files and directory names represent them; raise RunError if Spark cannot write the format."""
-    _require_package(rows.sparkSession, name, table)
+    if table.options["format"] == "avro":
+        require_spark_class(rows.sparkSession, FORMAT_CLASSES["avro"], name, AVRO_PACKAGE)
     return with_partition_names(as_stored(rows.sparkSession, rows, name, table), table)
-
-
-def _require_package(spark: SparkSession, name: str, table: Table) -> None:
-    """Raise RunError if Spark lacks the package of the format; a Spark Connect server reports this itself."""
-    if table.options["format"] != "avro" or is_remote(spark):
-        return
-    jvm: Any = spark._jvm
-    if not jvm.org.apache.spark.util.Utils.classIsLoadable(FORMAT_CLASSES["avro"]):
-        raise lacking_package(spark, name, AVRO_PACKAGE)
-
-
-def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """Return a function that adds files with all rows to the table's path.
-
-    Raises RunError immediately if a stream has written there.
-    """
-    refuse_marks_by_clients(df.sparkSession, name, table)
-    return marking(df.sparkSession, table, saving(df, name, table, table.options["path"]))
 
 
 def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], None]:
@@ -143,7 +147,7 @@ def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], N
     """
     path = table.options["path"]
     _refuse_lost_place(name, table)
-    if exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
+    if path_exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
         raise RunError(
             f"table {name} cannot be written to by a batch job: a streaming job has written to "
             f"{table.options['path']!r}, and what it did not write would not be read from there",
@@ -160,15 +164,6 @@ def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], N
     # Tasks must hand their files over when the job is done; version 2 does so at the end of each task.
     out = out.option("mapreduce.fileoutputcommitter.algorithm.version", "1")
     return out.options(**write_options(table)).save
-
-
-def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """Return the last batch in the directory's log, whoever wrote it; raise RunError if the log is damaged."""
-    log = f"{sink_directory(table)}/{STREAM_LOG}"
-    batches = {int(number): name for name in files_in(log) if (number := name.removesuffix(".compact")).isdecimal()}
-    for name in batches.values():
-        _refuse_spoilt(f"{log}/{name}")
-    return max(batches, default=-1)
 
 
 def _refuse_spoilt(path: str) -> None:

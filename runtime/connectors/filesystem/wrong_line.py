@@ -26,7 +26,7 @@ from hintplan.runtime.spark.explanation import WrongLine
 from hintplan.runtime.spark.names import quoted
 
 
-def wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None:
+def first_wrong_line(spark: SparkSession, table: Table, file: str) -> WrongLine | None:
     """Return the first line of ``file`` that does not fit ``table``; None if all fit or the file is not the table's."""
     file_format = table.options["format"]
     path = os.path.abspath(re.sub("^file:(//)?", "", table.options["path"]))

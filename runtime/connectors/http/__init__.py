@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hintplan.plans.connectors.http import HTTP
 from hintplan.plans.declarations.computations import LookupMode
-from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.connector import LookupTable
 from hintplan.runtime.lookup.api import LookupContext
-from hintplan.runtime.lookup.source import source_of_classes
+from hintplan.runtime.lookup.source import LookupSource, source_of_classes
 from hintplan.runtime.lookup.sources.addressing import addressed_columns
 
 __all__ = ["CODE"]
@@ -25,4 +27,14 @@ _SOURCE = source_of_classes(
     packages=("httpx",),
 )
 
-CODE = ConnectorCode(connector=HTTP, lookup=lambda options: _SOURCE)
+
+class HttpCode(LookupTable):
+    """Looks rows up in a web service, at an address with the key columns."""
+
+    connector = HTTP
+
+    def lookup_source(self, options: Mapping[str, str]) -> LookupSource:
+        return _SOURCE
+
+
+CODE = HttpCode()

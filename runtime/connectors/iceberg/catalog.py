@@ -33,12 +33,12 @@ from hintplan.runtime.connectors.iceberg.confined import (
     ConfinedSqlCatalog,
     plain_place,
 )
-from hintplan.runtime.connectors.iceberg.types import same, schema_of
+from hintplan.runtime.connectors.iceberg.types import iceberg_schema, is_same_type
 from hintplan.runtime.connectors.jdbc.sqlite import unopened
 from hintplan.runtime.connectors.lakes.commits import Changed
 from hintplan.runtime.connectors.lakes.divisions import is_known
 from hintplan.runtime.connectors.lakes.storage import Storage
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from hintplan.runtime.lookup.sources.failures import redacted
 from hintplan.runtime.lookup.sources.hosts import refuse_link_local
 from hintplan.runtime.secrets import resolve
@@ -59,7 +59,7 @@ _ERRORS: tuple[type[Exception], ...] = (
 )  # fmt: skip
 
 
-def opened(target: Target) -> Table | None:
+def open_iceberg_table(target: LakeTarget) -> Table | None:
     """Return the newest version of the table, or None if there is none.
 
     Raises RunError if the table is not as declared, or if the sink cannot write to it.
@@ -70,10 +70,10 @@ def opened(target: Target) -> Table | None:
     return table
 
 
-def loaded(target: Target) -> Table | None:
+def loaded(target: LakeTarget) -> Table | None:
     """Return the table, or None if there is none; raise RunError if its files are outside the place in its options."""
     target.refuse_lost_place()
-    with failures(target):
+    with iceberg_failures(target):
         try:
             table = _catalog_of(target).load_table(_identifier(target))
         except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
@@ -82,13 +82,13 @@ def loaded(target: Target) -> Table | None:
         return table
 
 
-def prepared(target: Target) -> Table:
+def ensure_iceberg_table(target: LakeTarget) -> Table:
     """Return the table, and create it and its database first if they do not exist."""
-    table = opened(target)
+    table = open_iceberg_table(target)
     if table is not None:
         return table
-    with failures(target):
-        catalog, schema = _catalog_of(target), schema_of(target)
+    with iceberg_failures(target):
+        catalog, schema = _catalog_of(target), iceberg_schema(target)
         fields = [
             PartitionField(schema.find_field(name).field_id, 1000 + number, IdentityTransform(), name)
             for number, name in enumerate(target.partitioned_by)
@@ -105,28 +105,28 @@ def prepared(target: Target) -> Table:
                 _identifier(target), schema, location=_new_location(target), partition_spec=PartitionSpec(*fields),
                 properties=_CREATED_WITH,
             )  # fmt: skip
-    created = opened(target)
+    created = open_iceberg_table(target)
     assert created is not None
     return created
 
 
-def storage_at(target: Target, table: Table) -> Storage:
+def storage_at(target: LakeTarget, table: Table) -> Storage:
     """Return the storage at the table's location."""
     return Storage(root=plain_place(table.location()), options=target.storage.options)
 
 
 @contextmanager
-def failures(target: Target) -> Iterator[None]:
+def iceberg_failures(target: LakeTarget) -> Iterator[None]:
     """Raise errors of pyiceberg as :class:`Changed` or as RunError, without values from the environment."""
     try:
         yield
     except (exceptions.CommitFailedException, exceptions.ValidationException) as error:
-        raise Changed(_told(error, target)) from None
+        raise Changed(_message(error, target)) from None
     except _ERRORS as error:
-        raise RunError(f"table {target.name}, {target.called}: {_told(error, target)}", path=target.path) from None
+        raise RunError(f"table {target.name}, {target.called}: {_message(error, target)}", path=target.path) from None
 
 
-def _told(error: Exception, target: Target) -> str:
+def _message(error: Exception, target: LakeTarget) -> str:
     raw, uri = str(error), target.options.get(URI, "")
     if "unable to open database file" in raw and uri.startswith(SQLITE_URL):
         path = uri.removeprefix(SQLITE_URL)
@@ -138,12 +138,12 @@ def _told(error: Exception, target: Target) -> str:
     return f"its metadata is not what an Iceberg table has: {text}" if _METADATA.search(raw) else text
 
 
-def _identifier(target: Target) -> tuple[str, ...]:
+def _identifier(target: LakeTarget) -> tuple[str, ...]:
     options = target.options
     return (*options["catalog-database"].split("."), options["catalog-table"])
 
 
-def _catalog_of(target: Target) -> Catalog:
+def _catalog_of(target: LakeTarget) -> Catalog:
     return _catalog(tuple(target.options.items()), target.storage.root)
 
 
@@ -169,7 +169,7 @@ def _catalog(options: tuple[tuple[str, str], ...], root: str) -> Catalog:
         return opening()
 
 
-def _new_location(target: Target) -> str | None:
+def _new_location(target: LakeTarget) -> str | None:
     """Return the location for a table to be created, or None if a REST catalog decides it."""
     options = target.options
     root = target.storage.root if not target.storage.is_local else f"file://{target.storage.root}"
@@ -178,7 +178,7 @@ def _new_location(target: Target) -> str | None:
     return None if options[TYPE].lower() == "rest" else "/".join((root, *_identifier(target)))
 
 
-def _refuse_place(target: Target, table: Table) -> None:
+def _refuse_place(target: LakeTarget, table: Table) -> None:
     """Raise RunError if files of the table are outside the place in its options."""
     root, location = target.storage.root.rstrip("/"), plain_place(table.location())
     elsewhere = [name for name in _ELSEWHERE if name in table.metadata.properties]
@@ -192,25 +192,25 @@ def _refuse_place(target: Target, table: Table) -> None:
     )
 
 
-def check_columns(target: Target, there: Schema) -> None:
+def check_iceberg_columns(target: LakeTarget, there: Schema) -> None:
     """Raise RunError unless the table has the declared columns with their types."""
     fields = {field.name: field for field in there.fields}
     types = {column.name: column.type for column in target.columns}
-    for wanted in schema_of(target).fields:
+    for wanted in iceberg_schema(target).fields:
         if wanted.name not in fields:
             raise _unfit(target, f"has no column {wanted.name!r}", "add it there, or leave it out of CREATE TABLE")
         actual = fields[wanted.name].field_type
-        if not same(actual, wanted.field_type):
+        if not is_same_type(actual, wanted.field_type):
             raise _unfit(
                 target, f"has column {wanted.name!r} as {actual}, which is {types[wanted.name]} here",
                 "declare it as the table has it, or name another table",
             )  # fmt: skip
 
 
-def _check(target: Target, table: Table) -> None:
+def _check(target: LakeTarget, table: Table) -> None:
     """Raise RunError if the sink cannot write to the table."""
     schema = table.schema()
-    check_columns(target, schema)
+    check_iceberg_columns(target, schema)
     for field in schema.fields:
         if field.required and field.name not in target.schema.names:
             raise _unfit(
@@ -243,5 +243,5 @@ def _called(schema: Schema, field: PartitionField) -> str:
     return column if isinstance(field.transform, IdentityTransform) else f"{field.transform} of {column}"
 
 
-def _unfit(target: Target, what: str, hint: str) -> RunError:
+def _unfit(target: LakeTarget, what: str, hint: str) -> RunError:
     return RunError(f"the Iceberg table {target.called} {what}", hint=hint, path=target.path)

@@ -15,21 +15,21 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestCo
 from pyiceberg.table import FileScanTask, Table
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.iceberg.catalog import failures, storage_at
+from hintplan.runtime.connectors.iceberg.catalog import iceberg_failures, storage_at
 from hintplan.runtime.connectors.iceberg.confined import is_below, plain_place
 from hintplan.runtime.connectors.lakes.deleted_rows import packed_places
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 _FILE, _PLACE = "file_path", "pos"
 
 
-def refuse_equality_deletes(target: Target, table: Table, snapshot_id: int | None, what: str) -> None:
+def refuse_equality_deletes(target: LakeTarget, table: Table, snapshot_id: int | None, what: str) -> None:
     """Raise RunError if the snapshot, or the newest one if None, has equality deletes; ``what`` is the refused action.
 
     Equality deletes affect rows in older files only, so appending can ignore them.
     """
     snapshot = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
-    with failures(target):
+    with iceberg_failures(target):
         deletes = [
             entry.data_file
             for manifest in (() if snapshot is None else snapshot.manifests(table.io))
@@ -45,7 +45,7 @@ def refuse_equality_deletes(target: Target, table: Table, snapshot_id: int | Non
         )
 
 
-def deleted_places(target: Target, table: Table, tasks: Sequence[FileScanTask]) -> Mapping[str, bytes]:
+def deleted_places(target: LakeTarget, table: Table, tasks: Sequence[FileScanTask]) -> Mapping[str, bytes]:
     """Return the positions of deleted rows, by the table's path of each file; raise RunError for other deletes."""
     delete_files = {file.file_path: file for task in tasks for file in task.delete_files}
     tables = [_read(target, table, file) for file in delete_files.values()]
@@ -58,7 +58,7 @@ def deleted_places(target: Target, table: Table, tasks: Sequence[FileScanTask]) 
     }
 
 
-def _read(target: Target, table: Table, file: DataFile) -> pa.Table:
+def _read(target: LakeTarget, table: Table, file: DataFile) -> pa.Table:
     path, storage = plain_place(file.file_path), storage_at(target, table)
     if file.file_format != FileFormat.PARQUET:
         raise RunError(

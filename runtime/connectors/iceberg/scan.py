@@ -15,16 +15,16 @@ from pyiceberg.transforms import IdentityTransform
 
 from hintplan.plans.connectors.lakes.catalogs import SNAPSHOT, TAG, TIMESTAMP
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.iceberg.catalog import check_columns, failures, loaded, storage_at
+from hintplan.runtime.connectors.iceberg.catalog import check_iceberg_columns, iceberg_failures, loaded, storage_at
 from hintplan.runtime.connectors.iceberg.confined import is_below, plain_place
 from hintplan.runtime.connectors.iceberg.deletes import deleted_places, refuse_equality_deletes
 from hintplan.runtime.connectors.lakes.reading import ListedFile
 from hintplan.runtime.connectors.lakes.storage import Storage
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scanned:
+class SnapshotFiles:
     """The files of a snapshot, for :class:`~hintplan.runtime.connectors.lakes.reading.FileReading`."""
 
     storage: Storage
@@ -32,7 +32,7 @@ class Scanned:
     ids: Mapping[int, str]
 
 
-def scanned(target: Target) -> Scanned:
+def snapshot_files(target: LakeTarget) -> SnapshotFiles:
     """Return the files of the newest snapshot, or of the snapshot in the table's options.
 
     Raises RunError in three cases:
@@ -41,7 +41,7 @@ def scanned(target: Target) -> Scanned:
     - The columns are not as declared.
     - The snapshot has features that this reader does not support.
     """
-    with failures(target):
+    with iceberg_failures(target):
         table = loaded(target)
         if table is None:
             raise RunError(
@@ -52,7 +52,7 @@ def scanned(target: Target) -> Scanned:
         snapshot_id = _chosen(target, table)
         scan = table.scan(snapshot_id=snapshot_id)
         schema = scan.projection()
-        check_columns(target, schema)
+        check_iceberg_columns(target, schema)
         _refuse_defaults(target, schema)
         storage = storage_at(target, table)
         refuse_equality_deletes(target, table, snapshot_id, "read")
@@ -60,10 +60,10 @@ def scanned(target: Target) -> Scanned:
         deleted = deleted_places(target, table, tasks)
         files = tuple(_file(target, table, schema, storage, task, deleted) for task in tasks)
         ids = {number: schema.find_field(number).name for number in schema.field_ids}
-        return Scanned(storage=storage, files=files, ids=ids)
+        return SnapshotFiles(storage=storage, files=files, ids=ids)
 
 
-def _chosen(target: Target, table: Table) -> int | None:
+def _chosen(target: LakeTarget, table: Table) -> int | None:
     """Return the id of the snapshot in the options, or None for the newest one."""
     snapshot: Snapshot | None = None
     for name in (SNAPSHOT, TIMESTAMP, TAG):
@@ -86,7 +86,7 @@ def _chosen(target: Target, table: Table) -> int | None:
 
 
 def _file(
-    target: Target,
+    target: LakeTarget,
     table: Table,
     schema: Schema,
     storage: Storage,
@@ -108,13 +108,13 @@ def _file(
     )
 
 
-def _refuse_defaults(target: Target, schema: Schema) -> None:
+def _refuse_defaults(target: LakeTarget, schema: Schema) -> None:
     for field in schema.fields:
         if field.initial_default is not None and field.name in target.schema.names:
             raise _unread(target, f"has a default for column {field.name!r} in older files", "rewrite_data_files")
 
 
-def _unread(target: Target, what: str, how: str) -> RunError:
+def _unread(target: LakeTarget, what: str, how: str) -> RunError:
     return RunError(
         f"table {target.name} cannot be read: {target.called} {what}",
         hint=f"rewrite the table without it, as {how} does",

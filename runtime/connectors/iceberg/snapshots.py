@@ -29,19 +29,19 @@ from pyiceberg.typedef import Record
 from pyiceberg.utils.datetime import datetime_to_micros
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.iceberg.catalog import failures, storage_at
+from hintplan.runtime.connectors.iceberg.catalog import iceberg_failures, storage_at
 from hintplan.runtime.connectors.iceberg.types import in_files
 from hintplan.runtime.connectors.lakes.commits import Commit
 from hintplan.runtime.connectors.lakes.data_files import DataFile, FileWriting
 from hintplan.runtime.connectors.lakes.divisions import Division
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 _DATA = "data/"
 _QUERY, _BATCH = "hintplan.query", "hintplan.batch"
 _EPOCH = date(1970, 1, 1)
 
 
-def writing_of(target: Target, table: Table, names: Sequence[str]) -> FileWriting:
+def writing_of(target: LakeTarget, table: Table, names: Sequence[str]) -> FileWriting:
     """Return the settings with which tasks write files of the table with the columns ``names``."""
     storage = storage_at(target, table)
     if storage.is_local:
@@ -69,21 +69,21 @@ def shape_of(table: Table) -> tuple[str, int, int]:
     return metadata.location, metadata.current_schema_id, metadata.default_spec_id
 
 
-def is_empty(table: Table) -> bool:
+def is_iceberg_table_empty(table: Table) -> bool:
     """Return true if the table certainly has no files, according to the summary of its snapshot."""
     snapshot = table.current_snapshot()
     return snapshot is None or (snapshot.summary is not None and snapshot.summary.get("total-data-files") == "0")
 
 
 def commit_files(
-    target: Target, table: Table, files: Sequence[DataFile], commit: Commit, *, instead_of: Sequence[Entry] = ()
+    target: LakeTarget, table: Table, files: Sequence[DataFile], commit: Commit, *, instead_of: Sequence[Entry] = ()
 ) -> None:
     """Commit a snapshot that adds ``files`` and removes the files in ``instead_of``.
 
     Raises Changed if another writer has changed the table since it was opened.
     """
-    with failures(target), _alone(table).transaction() as transaction:
-        update = transaction.update_snapshot(snapshot_properties=_told(commit))
+    with iceberg_failures(target), _alone(table).transaction() as transaction:
+        update = transaction.update_snapshot(snapshot_properties=_commit_properties(commit))
         merged = update.merge_append if _merges(table) else update.fast_append
         with update.overwrite() if instead_of else merged() as snapshot:
             for other in instead_of:
@@ -93,13 +93,13 @@ def commit_files(
         transaction.set_properties(_noted(commit, snapshot.snapshot_id))
 
 
-def replaced_by(target: Target, table: Table, files: Sequence[DataFile]) -> list[Entry]:
+def replaced_by(target: LakeTarget, table: Table, files: Sequence[DataFile]) -> list[Entry]:
     """Return the files of the table that ``files`` replace: the files in the same partitions.
 
     Without PARTITIONED BY, these are all files. Raises RunError if a file has another partition spec, because its rows
     may belong to several partitions.
     """
-    with failures(target):
+    with iceberg_failures(target):
         current = [task.file for task in table.scan().plan_files()]
         if not target.partitioned_by:
             return current
@@ -118,7 +118,7 @@ def _partition(table: Table, texts: Mapping[str, str | None]) -> Record:
     return Record(*(_value(texts.get(field.name), field.field_type) for field in values))
 
 
-def last_batch(target: Target, table: Table, writer: str) -> int:
+def last_snapshot_batch(target: LakeTarget, table: Table, writer: str) -> int:
     """Return the last batch of ``writer`` that the table has, or -1 if it has none.
 
     Snapshots may expire, so a table property also holds the batch. The property does not count if its snapshot was
@@ -147,7 +147,7 @@ def _merges(table: Table) -> bool:
     return table.metadata.properties.get("commit.manifest-merge.enabled", "true").lower() == "true"
 
 
-def _told(commit: Commit) -> dict[str, str]:
+def _commit_properties(commit: Commit) -> dict[str, str]:
     writer, batch = commit
     return {_QUERY: writer, _BATCH: str(batch)}
 

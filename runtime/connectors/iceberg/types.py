@@ -14,7 +14,7 @@ from pyiceberg import types as iceberg
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema
 
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from hintplan.runtime.types import to_arrow
 
 _PLAIN: tuple[tuple[pa.DataType, iceberg.PrimitiveType], ...] = (
@@ -33,7 +33,7 @@ _PLAIN: tuple[tuple[pa.DataType, iceberg.PrimitiveType], ...] = (
 )
 
 
-def schema_of(target: Target) -> Schema:
+def iceberg_schema(target: LakeTarget) -> Schema:
     """Return the schema of the declared columns, with new ids."""
     ids = count(1)
     required = target.required
@@ -51,7 +51,7 @@ def in_files(schema: Schema, names: Iterable[str]) -> pa.Schema:
     return pa.schema([converted.field(name) for name in names])
 
 
-def same(one: iceberg.IcebergType, other: iceberg.IcebergType) -> bool:
+def is_same_type(one: iceberg.IcebergType, other: iceberg.IcebergType) -> bool:
     """Return true if two types are equal, ignoring field ids and nullability."""
     return bool(_plain(one) == _plain(other))
 

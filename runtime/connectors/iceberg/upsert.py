@@ -19,10 +19,10 @@ from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import DataFile as Entry
 from pyiceberg.table import FileScanTask, Table
 
-from hintplan.runtime.connectors.iceberg.catalog import failures
+from hintplan.runtime.connectors.iceberg.catalog import iceberg_failures
 from hintplan.runtime.connectors.iceberg.snapshots import commit_files, writing_of
 from hintplan.runtime.connectors.lakes.commits import Commit
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from hintplan.runtime.connectors.netted_rows import DELETED
 from hintplan.runtime.state.identity import encode_groups, without_chunks
 
@@ -32,13 +32,13 @@ _MOST_VALUES = 200
 """Above this number of values, pyiceberg does not compare an IN condition with the column bounds of a file."""
 
 
-def merge(target: Target, table: Table, changes: pa.Table, commit: Commit) -> bool:
+def upsert_changes(target: LakeTarget, table: Table, changes: pa.Table, commit: Commit) -> bool:
     """Commit a snapshot with ``changes``, one per key: updates, inserts and deletes. Return false if none apply.
 
     In that case, nothing is committed. Raises Changed if another writer has changed the table since it was opened.
     """
     column_names = [top.name for top in table.schema().fields]
-    with failures(target):
+    with iceberg_failures(target):
         merging = _Merging(table=table, changes=changes, key=target.primary_key, names=tuple(column_names))
         files = list(writing_of(target, table, column_names).written(merging.rows()))
         if files or merging.replaced:

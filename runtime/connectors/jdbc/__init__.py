@@ -3,129 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
-from types import ModuleType
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.utils import is_remote
 
-from hintplan.plans.connectors.jdbc import JDBC, MYSQL_URLS, SQLITE_URL
+from hintplan.plans.connectors.jdbc import JDBC, MYSQL_URLS, POSTGRES_URL, SQLITE_URL
 from hintplan.plans.declarations.tables import Table
-from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.connector import ConnectorCode, FilesIn, Mark
-from hintplan.runtime.connectors.jdbc import scan, server_write, write
-from hintplan.runtime.connectors.micro_batch import MicroBatch
-from hintplan.runtime.expressions.asked import Asked
-from hintplan.runtime.lookup.source import LookupSource, source_of_classes
-from hintplan.runtime.storage.pins import PinPlace
+from hintplan.runtime.connectors.connector import (
+    BatchWriter,
+    CheckedSink,
+    CountingSink,
+    FilesIn,
+    LookupTable,
+    QueryId,
+    SinkFacts,
+    StreamSource,
+    TableRead,
+    TableWrite,
+    refuse_keyless_updates,
+)
+from hintplan.runtime.connectors.jdbc import scan
+from hintplan.runtime.connectors.jdbc.mysql import Mysql
+from hintplan.runtime.connectors.jdbc.postgres import Postgres
+from hintplan.runtime.connectors.jdbc.server_sink import ServerSink
+from hintplan.runtime.connectors.jdbc.sink import DatabaseBatch, DatabaseSink
+from hintplan.runtime.connectors.jdbc.sqlite_sink import SqliteSink
+from hintplan.runtime.engine.each_batch import written_by
+from hintplan.runtime.lookup.source import LookupSource
 
 __all__ = ["CODE"]
 
-_POSTGRES = source_of_classes(
-    "jdbc:postgresql",
-    f"{__name__}.postgres_lookup",
-    {"sync": "PostgresLookup", "async": "AsyncPostgresLookup", "full": "PostgresScan"},
-    extra="postgres",
-    packages=("psycopg", "psycopg_pool"),
-)
-_MYSQL = source_of_classes(
-    "jdbc:mysql",
-    f"{__name__}.mysql_lookup",
-    {"sync": "MysqlLookup", "full": "MysqlScan"},
-    extra="mysql",
-    packages=("pymysql",),
-)
-_SQLITE = source_of_classes("jdbc:sqlite", f"{__name__}.sqlite_lookup", {"sync": "SqliteLookup", "full": "SqliteScan"})
+_DATABASES: Mapping[str, DatabaseSink] = {
+    SQLITE_URL: SqliteSink(),
+    POSTGRES_URL: ServerSink(dialect=Postgres()),
+    **dict.fromkeys(MYSQL_URLS, ServerSink(dialect=Mysql())),
+}
+"""The databases by the start of their URLs."""
 
 
-def _lookup(options: Mapping[str, str]) -> LookupSource:
-    if options["url"].startswith(SQLITE_URL):
-        return _SQLITE
-    return _MYSQL if options["url"].startswith(MYSQL_URLS) else _POSTGRES
+class JdbcCode(StreamSource, CountingSink, CheckedSink, LookupTable):
+    """Tables of databases."""
+
+    connector = JDBC
+
+    def read_stream(self, read: TableRead) -> DataFrame:
+        """Return the rows that satisfy the pushed-down filter, as a stream with a single micro-batch."""
+        return scan.stream_of_parts(read, self.lookup_source(read.table.options))
+
+    def read_batch(self, read: TableRead) -> DataFrame:
+        """Return the rows that satisfy the pushed-down filter."""
+        return scan.batch_of_parts(read, self.lookup_source(read.table.options))
+
+    def stream_writer(self, write: TableWrite, rows: DataFrame) -> DataStreamWriter:
+        return written_by(_checked_batch(write), rows, write.checkpoint)
+
+    def micro_batch_writer(self, write: TableWrite) -> BatchWriter:
+        return _checked_batch(write).write_micro_batch
+
+    def batch_writer(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        """Return a function that writes all rows in one transaction."""
+        batch = _database(write.table.options).batch(write)
+        batch.check()
+        return partial(batch.write_all, rows)
+
+    def last_batch(self, table: Table, query: QueryId, files_in: FilesIn) -> int:
+        return _database(table.options).last_batch(table, query)
+
+    def counts_every_batch(self, table: Table) -> bool:
+        """Return true for a table without a primary key, whose batches the database remembers."""
+        return not table.primary_key
+
+    def missing(self, spark: SparkSession, table: Table, query: QueryId, facts: SinkFacts) -> str | None:
+        return _database(table.options).missing(table, query, facts)
+
+    def lookup_source(self, options: Mapping[str, str]) -> LookupSource:
+        return _database(options).dialect.lookup
 
 
-def _read(
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    *,
-    row_order: bool = False,
-    pins: PinPlace | None = None,
-    asked: Asked | None = None,
-) -> DataFrame:
-    return scan.read(spark, name, table, columns, _lookup(table.options), pins, asked)
+def _checked_batch(write: TableWrite) -> DatabaseBatch:
+    """Return the writer of micro-batches, after checking the table; Spark Connect leaves the check to the server."""
+    refuse_keyless_updates(write)
+    batch = _database(write.table.options).batch(write)
+    if not is_remote():
+        batch.check()
+    return batch
 
 
-def _read_batch(
-    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, asked: Asked | None = None
-) -> DataFrame:
-    return scan.read_batch(spark, name, table, columns, _lookup(table.options), asked)
+def _database(options: Mapping[str, str]) -> DatabaseSink:
+    return next(database for start, database in _DATABASES.items() if options["url"].startswith(start))
 
 
-def _asking(asked: Asked) -> ConnectorCode:
-    return replace(CODE, read=partial(_read, asked=asked), read_batch=partial(_read_batch, asked=asked))
-
-
-def _sink(table: Table) -> ModuleType:
-    """Return the module that writes to the table: for SQLite, or for database servers."""
-    return write if table.options["url"].startswith(SQLITE_URL) else server_write
-
-
-def _writer(
-    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None, mark: Mark | None = None
-) -> DataStreamWriter:
-    _refuse_updates(name, table, changelog=changelog)
-    stream_writer: DataStreamWriter = _sink(table).writer(df, name, table, checkpoint=checkpoint, mark=mark)
-    return stream_writer
-
-
-def _micro_batch_writer(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str, mark: Mark | None = None
-) -> Callable[[MicroBatch, int], int]:
-    _refuse_updates(name, table, changelog=changelog)
-    write_batch: Callable[[MicroBatch, int], int] = _sink(table).micro_batch_writer(
-        name, table, checkpoint=checkpoint, part=part, mark=mark
-    )
-    return write_batch
-
-
-def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
-    if changelog and not table.primary_key:
-        raise RunError(
-            f"table {name} cannot take updates: it has no primary key to find rows by",
-            hint="declare PRIMARY KEY (...) NOT ENFORCED",
-            path=f"tables.{name}",
-        )
-
-
-def _batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    write_rows: Callable[[], None] = _sink(table).batch_writer(df, name, table)
-    return write_rows
-
-
-def _batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    had: int = _sink(table).batches_had(table, writer, files_in)
-    return had
-
-
-def _lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    lacking: str | None = _sink(table).lacks(table, writer, had)
-    return lacking
-
-
-CODE = ConnectorCode(
-    connector=JDBC,
-    read=_read,
-    read_batch=_read_batch,
-    asking=_asking,
-    writer=_writer,
-    micro_batch_writer=_micro_batch_writer,
-    batch_writer=_batch_writer,
-    batches_had=_batches_had,
-    counts_all=lambda table: not table.primary_key,
-    lacks=_lacks,
-    lookup=_lookup,
-)
+CODE = JdbcCode()

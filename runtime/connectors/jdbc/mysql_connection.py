@@ -6,7 +6,8 @@ Sessions are in UTC and in strict mode: a value that does not fit raises an erro
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pymysql
@@ -14,16 +15,25 @@ import pymysql
 from hintplan.plans.connectors.jdbc import parse_server_url
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.target import DatabaseTarget, TransientError
 from hintplan.runtime.lookup.sources.failures import redacted
 from hintplan.runtime.lookup.sources.hosts import refuse_link_local
 from hintplan.runtime.secrets import resolve
 
-_PASSING = frozenset((0, 1040, 1053, 1080, 1152, 1159, 1161, 1203, 1205, 1213, 1317, 1927, 1969, 2002, 2003, 2006))
-_PASSING |= frozenset((2013, 2055, 3024, 4031))
+_TRANSIENT = frozenset((0, 1040, 1053, 1080, 1152, 1159, 1161, 1203, 1205, 1213, 1317, 1927, 1969, 2002, 2003, 2006))
+_TRANSIENT |= frozenset((2013, 2055, 3024, 4031))
 """Transient errors: lost or failed connections, conflicts, timeouts, lack of resources and shutdowns."""
 
 
-def connection(options: Mapping[str, str], table: str, **more: Any) -> pymysql.Connection[Any]:
+_HINTS = {
+    1142: "grant the user CREATE and DROP on the database, for staging tables, and SELECT, INSERT, UPDATE, DELETE",
+    1044: "grant the user the right to use the database",
+    1146: "check 'table-name'",
+    1062: "another unique index of the table refuses the row",
+}
+
+
+def mysql_connection(options: Mapping[str, str], table: str, **more: Any) -> pymysql.Connection[Any]:
     """Return a connection for ``table``, which the caller must close; ``more`` are further arguments for PyMySQL.
 
     Raises RunError if the url is invalid, if its host has a link-local address, or if the server does not support the
@@ -72,24 +82,40 @@ def _encryption(mode: str, authority: str | None) -> ssl.SSLContext | None:
     return context
 
 
-def passes(error: pymysql.MySQLError) -> bool:
+def is_transient_mysql_error(error: pymysql.MySQLError) -> bool:
     """Return true if another attempt may succeed."""
     code = error.args[0] if error.args else 0
     return isinstance(error, pymysql.OperationalError | pymysql.InterfaceError | pymysql.InternalError) and (
-        not isinstance(code, int) or code in _PASSING
+        not isinstance(code, int) or code in _TRANSIENT
     )
 
 
-def told(error: pymysql.MySQLError, options: Mapping[str, str]) -> str:
+def mysql_message(error: pymysql.MySQLError, options: Mapping[str, str]) -> str:
     """Return the message of the server or the driver, without values from the environment."""
     return redacted(" ".join(str(error.args[-1] if error.args else error).split()) or "the connection is lost", options)
 
 
-def code_of(error: pymysql.MySQLError) -> int:
+def mysql_error_code(error: pymysql.MySQLError) -> int:
     """Return the number of the error, 0 if it has none."""
     return error.args[0] if error.args and isinstance(error.args[0], int) else 0
 
 
-def quoted(name: str) -> str:
-    """Return ``name`` as a quoted identifier, for a statement that is executed with parameters."""
-    return "`" + name.replace("`", "``").replace("%", "%%") + "`"
+@contextmanager
+def mysql_transaction(target: DatabaseTarget) -> Iterator[Any]:
+    """Open a connection, yield a cursor, and commit or roll back at the end; raise TransientError or RunError."""
+    try:
+        session = mysql_connection(target.options, target.name)
+        try:
+            with session.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+                cursor.execute("BEGIN")
+                yield cursor
+            session.commit()
+        finally:
+            session.close()  # rolls back an uncommitted transaction
+    except pymysql.MySQLError as error:
+        text, name = mysql_message(error, target.options), target.options["table-name"]
+        if is_transient_mysql_error(error):
+            raise TransientError(f"MySQL did not write to table {name!r}: {text}") from None
+        message = f"MySQL refused to write to table {name!r}: {text}"
+        raise RunError(message, hint=_HINTS.get(mysql_error_code(error)), path=target.path) from None

@@ -25,8 +25,14 @@ from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.jdbc.mysql_connection import code_of, connection, passes, quoted, told
-from hintplan.runtime.expressions.asked import Asked, asked_sql
+from hintplan.runtime.connectors.jdbc.mysql import mysql_name
+from hintplan.runtime.connectors.jdbc.mysql_connection import (
+    is_transient_mysql_error,
+    mysql_connection,
+    mysql_error_code,
+    mysql_message,
+)
+from hintplan.runtime.expressions.pushed_filter import PushedFilter, pushed_filter_sql
 from hintplan.runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
 from hintplan.runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from hintplan.runtime.lookup.sources.failures import SourceUnavailable
@@ -85,7 +91,7 @@ class MysqlLookup(LookupFunction):
 
     def lookup_many(self, keys: Sequence[Key]) -> Sequence[Sequence[Row]]:
         bound = [tuple(map(_bound, key)) for key in keys]
-        key_columns = ", ".join(f"t.{quoted(column.name)}" for column in self._context.keys)
+        key_columns = ", ".join(f"t.{mysql_name(column.name)}" for column in self._context.keys)
         single = len(self._context.keys) == 1
         where = f" WHERE {key_columns if single else f'({key_columns})'} IN %s LIMIT {MOST_ROWS + 1}"
         with _failures(self._context):
@@ -116,8 +122,10 @@ class MysqlScan(ScanFunction):
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
         return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: Asked | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``asked``."""
+    def scan_part(
+        self, context: LookupContext, part: ScanPart | None, pushed_filter: PushedFilter | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``pushed_filter``."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))
         decode = _decoding(context, context.columns)
@@ -126,7 +134,7 @@ class MysqlScan(ScanFunction):
             try:
                 with session.cursor() as cursor:
                     read = _read(cursor, context, context.columns)
-                where, bound = _where(part, asked, read)
+                where, bound = _where(part, pushed_filter, read)
                 with session.cursor(SSCursor) as cursor:
                     cursor.execute(_select(context, read) + where, bound)
                     while rows := cursor.fetchmany(size):
@@ -138,7 +146,7 @@ class MysqlScan(ScanFunction):
 
 
 def _session(context: LookupContext) -> pymysql.Connection[Any]:
-    session = connection(context.options, context.table, autocommit=True)
+    session = mysql_connection(context.options, context.table, autocommit=True)
     milliseconds = parse_duration(context.options.get("statement.timeout", "30 s"))
     is_mariadb = "mariadb" in session.get_server_info().lower()
     limit = f"max_statement_time = {milliseconds / 1000}" if is_mariadb else f"max_execution_time = {milliseconds}"
@@ -148,22 +156,24 @@ def _session(context: LookupContext) -> pymysql.Connection[Any]:
     return session
 
 
-def _where(part: ScanPart | None, asked: Asked | None, read: Mapping[str, Value]) -> tuple[str, tuple[Any, ...]]:
+def _where(
+    part: ScanPart | None, pushed_filter: PushedFilter | None, read: Mapping[str, Value]
+) -> tuple[str, tuple[Any, ...]]:
     """Return the WHERE clause and its parameters."""
     conditions: list[str] = []
     bound: tuple[Any, ...] = ()
     if part is not None:
-        conditions.append(f"t.{quoted(part.column)} BETWEEN %s AND %s")
+        conditions.append(f"t.{mysql_name(part.column)} BETWEEN %s AND %s")
         bound = (part.low, part.high)
-    if asked is not None:
-        text, values = asked_sql(asked, lambda name: read[name].compared)
+    if pushed_filter is not None:
+        text, values = pushed_filter_sql(pushed_filter, lambda name: read[name].compared)
         conditions.append(f"({text})")
         bound += values
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), bound
 
 
 def _name(context: LookupContext) -> str:
-    return ".".join(map(quoted, split_name(context.options["table-name"])))
+    return ".".join(map(mysql_name, split_name(context.options["table-name"])))
 
 
 def _select(context: LookupContext, read: Mapping[str, Value]) -> str:
@@ -193,7 +203,7 @@ def _read(cursor: Any, context: LookupContext, columns: Sequence[Column]) -> dic
                 hint="declare a type that holds all values of it",
                 path=f"tables.{context.table}",
             )
-        name = f"t.{quoted(column.name)}"
+        name = f"t.{mysql_name(column.name)}"
         # MySQL prints only six digits of a FLOAT, but all digits of a DOUBLE.
         value = f"({name} + 0e0)" if base == "float" else name
         # Without the cast, MySQL would compare as JSON or as UUID, whatever the type of the other operand.
@@ -207,7 +217,7 @@ def _failures(context: LookupContext) -> Iterator[None]:
     try:
         yield
     except pymysql.MySQLError as error:
-        path, text, code = f"tables.{context.table}", told(error, context.options), code_of(error)
+        path, text, code = f"tables.{context.table}", mysql_message(error, context.options), mysql_error_code(error)
         if code in (1969, 3024):
             limit = context.options.get("statement.timeout", "30 s")
             raise SourceUnavailable(
@@ -215,7 +225,7 @@ def _failures(context: LookupContext) -> Iterator[None]:
                 hint="is there an index on the key columns? 'statement.timeout' sets the limit",
                 path=path,
             ) from None
-        if passes(error):
+        if is_transient_mysql_error(error):
             raise SourceUnavailable(f"MySQL did not answer a lookup: {text}", path=path) from None
         raise RunError(f"MySQL refused a lookup: {text}", hint=_HINTS.get(code), path=path) from None
 

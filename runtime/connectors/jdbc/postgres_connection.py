@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -11,11 +12,12 @@ import psycopg
 from hintplan.plans.connectors.jdbc import parse_server_url
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.jdbc.target import DatabaseTarget, TransientError
 from hintplan.runtime.lookup.sources.failures import redacted
 from hintplan.runtime.lookup.sources.hosts import refuse_link_local
 from hintplan.runtime.secrets import resolve
 
-_PASSING = ("08", "40", "53", "55P03", "57", "58")
+_TRANSIENT = ("08", "40", "53", "55P03", "57", "58")
 """Prefixes of the SQLSTATEs of transient errors: connections, conflicts, lack of resources and shutdowns."""
 
 _REFUSED = re.compile(
@@ -27,15 +29,22 @@ _REFUSED = re.compile(
 REFUSED_HINT = "check 'username', the variable that 'password' refers to, and the database in 'url'"
 
 
+_HINTS = {
+    "42501": "grant the user CREATE on the schema, for staging tables, and SELECT, INSERT, UPDATE, DELETE on the table",
+    "3F000": "check the schema in 'table-name'",
+    "23505": "another unique index of the table refuses the row",
+}
+
+
 def is_refused(error: psycopg.Error) -> bool:
     """Return true if the server refused the user, the database or the kind of connection, and would do so again."""
     return error.sqlstate is None and _REFUSED.search(str(error)) is not None
 
 
-def passes(error: psycopg.Error) -> bool:
+def is_transient_postgres_error(error: psycopg.Error) -> bool:
     """Return true if another attempt may succeed: the server was unreachable, or its error is transient."""
     if error.sqlstate is not None:
-        return error.sqlstate.startswith(_PASSING)
+        return error.sqlstate.startswith(_TRANSIENT)
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not is_refused(error)
 
 
@@ -63,3 +72,23 @@ def connection_settings(options: Mapping[str, str], table: str, session: str) ->
         if option in options:
             settings[setting] = resolve(options[option])
     return settings
+
+
+@contextmanager
+def postgres_transaction(target: DatabaseTarget) -> Iterator[Any]:
+    """Open a connection, yield a cursor, and commit or roll back at the end; raise TransientError or RunError."""
+    settings = connection_settings(target.options, target.name, "-c timezone=UTC -c client_min_messages=error")
+    try:
+        with psycopg.connect(**settings) as connection, connection.cursor() as cursor:
+            yield cursor
+    except psycopg.Error as error:
+        state = error.sqlstate or ""
+        text = redacted(error.diag.message_primary or " ".join(str(error).split()), target.options)
+        if is_refused(error):
+            raise RunError(f"PostgreSQL refused a connection: {text}", hint=REFUSED_HINT, path=target.path) from None
+        if is_transient_postgres_error(error):
+            raise TransientError(
+                f"PostgreSQL did not write to table {target.options['table-name']!r}: {text}"
+            ) from None
+        message = f"PostgreSQL refused to write to table {target.options['table-name']!r}: {text}"
+        raise RunError(message, hint=_HINTS.get(state), path=target.path) from None

@@ -20,9 +20,14 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 from hintplan.plans.connectors.jdbc import ScanPart
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.jdbc.postgres_connection import REFUSED_HINT, connection_settings, is_refused, passes
+from hintplan.runtime.connectors.jdbc.postgres_connection import (
+    REFUSED_HINT,
+    connection_settings,
+    is_refused,
+    is_transient_postgres_error,
+)
 from hintplan.runtime.connectors.jdbc.postgres_query import KeyQuery, key_query, probe_query, scan_query
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
 from hintplan.runtime.lookup.sources.failures import SourceUnavailable, redacted
 from hintplan.runtime.types import to_arrow
@@ -56,7 +61,7 @@ class PostgresLookup(LookupFunction):
         return self.lookup_many([key])[0]
 
     def lookup_many(self, keys: Sequence[Key]) -> Sequence[Sequence[Row]]:
-        with failures(self._context):
+        with _failures(self._context):
             if self._query is None:
                 with psycopg.connect(**_connection_settings(self._context)) as connection:
                     self._query = key_query(self._context, _probe(connection, self._context))
@@ -98,7 +103,7 @@ class AsyncPostgresLookup(AsyncLookupFunction):
         return (await self.lookup_many([key]))[0]
 
     async def lookup_many(self, keys: Sequence[Key]) -> Sequence[Sequence[Row]]:
-        with failures(self._context):
+        with _failures(self._context):
             query = self._query or await self._probed()
             parameters = query.parameters(keys)
             if parameters is None:
@@ -136,11 +141,13 @@ class PostgresScan(ScanFunction):
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
         return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: Asked | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``asked``."""
+    def scan_part(
+        self, context: LookupContext, part: ScanPart | None, pushed_filter: PushedFilter | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of ``part``, or of the whole table, that satisfy the condition ``pushed_filter``."""
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
-        with failures(context), psycopg.connect(**_connection_settings(context)) as connection:
-            query, bound = scan_query(context, _probe(connection, context), part, asked)
+        with _failures(context), psycopg.connect(**_connection_settings(context)) as connection:
+            query, bound = scan_query(context, _probe(connection, context), part, pushed_filter)
             with connection.transaction(), connection.cursor(name="scan", binary=True) as cursor:
                 cursor.execute(query.statement, bound)
                 while rows := cursor.fetchmany(int(_option(context, "scan.fetch-size"))):
@@ -150,7 +157,7 @@ class PostgresScan(ScanFunction):
 
 
 @contextmanager
-def failures(context: LookupContext) -> Iterator[None]:
+def _failures(context: LookupContext) -> Iterator[None]:
     """Raise errors of psycopg as RunError, or as SourceUnavailable if another attempt may succeed."""
     try:
         yield
@@ -174,7 +181,7 @@ def failures(context: LookupContext) -> Iterator[None]:
             ) from None
         if is_refused(error):
             raise RunError(f"PostgreSQL refused a connection: {text}", hint=REFUSED_HINT, path=path) from None
-        if passes(error):
+        if is_transient_postgres_error(error):
             raise SourceUnavailable(f"PostgreSQL did not answer a lookup: {text}", path=path) from None
         raise RunError(f"PostgreSQL refused a lookup: {text}", hint=_HINTS.get(state), path=path) from None
 

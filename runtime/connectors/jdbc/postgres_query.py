@@ -22,7 +22,7 @@ from hintplan.plans.connectors.jdbc import ScanPart, split_name
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.expressions.asked import Asked, asked_sql
+from hintplan.runtime.expressions.pushed_filter import PushedFilter, pushed_filter_sql
 from hintplan.runtime.lookup.api import Key, LookupContext, Row
 from hintplan.runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from hintplan.runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
@@ -115,9 +115,9 @@ def scan_query(
     context: LookupContext,
     types: Mapping[str, tuple[int, str]],
     part: ScanPart | None = None,
-    asked: Asked | None = None,
+    pushed_filter: PushedFilter | None = None,
 ) -> tuple[ScanQuery, tuple[Any, ...]]:
-    """Return the query for the rows of ``part``, or of the whole table, that satisfy ``asked``, and its parameters.
+    """Return the query for the rows of ``part``, or of the table, that satisfy ``pushed_filter``, and its parameters.
 
     ``types`` are the oid and the name of each column's type, as probed.
     """
@@ -127,9 +127,9 @@ def scan_query(
     if part is not None:
         conditions.append(sql.SQL("{} BETWEEN %s AND %s").format(_column(part.column)))
         bound = (part.low, part.high)
-    if asked is not None:
+    if pushed_filter is not None:
         read = {column.name: _read(context, column, types) for column in context.columns}
-        text, values = asked_sql(asked, lambda name: read[name].as_string())
+        text, values = pushed_filter_sql(pushed_filter, lambda name: read[name].as_string())
         conditions.append(sql.SQL("({})").format(sql.SQL(text)))
         bound += values
     if conditions:

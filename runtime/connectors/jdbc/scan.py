@@ -16,15 +16,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import LongType, StructField, StructType
 
 from hintplan.plans.connectors.jdbc import ScanPart, scan_parts
 from hintplan.plans.declarations.tables import Column, Table, physical_columns
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.schema import physical_schema
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.connectors.columns import physical_schema
+from hintplan.runtime.connectors.connector import TableRead
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.lookup.source import LookupSource, open_source
 from hintplan.runtime.requests.pins import batch_pins
@@ -45,7 +46,7 @@ class TableScan:
     context: LookupContext
     source: LookupSource
     parts: tuple[ScanPart | None, ...]
-    asked: Asked | None = None
+    pushed_filter: PushedFilter | None = None
     pins: PinPlace | None = None
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -56,13 +57,13 @@ class TableScan:
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         source: Any = open_source(self.source, "full", self.context)
-        yield from source.scan_part(self.context, self.parts[number], self.asked)
+        yield from source.scan_part(self.context, self.parts[number], self.pushed_filter)
 
     def _pinned(self, number: int, place: PinPlace) -> Iterator[pa.RecordBatch]:
         """Yield the rows that this part had when it was first read in this batch."""
         pins, token = batch_pins(place), token_of(_PART, number)
         heeded = pins.heeded()
-        label = str(self.parts) if self.asked is None else f"{self.parts} {self.asked}"
+        label = str(self.parts) if self.pushed_filter is None else f"{self.parts} {self.pushed_filter}"
         if any(pin.label != label for pin in heeded.values()):
             raise RunError(
                 f"table {self.context.table} was divided otherwise, or asked for other rows, when batch {pins.batch} "
@@ -88,35 +89,20 @@ class TableScan:
         yield from pin_of_part.rows.to_batches(max_chunksize=65_536)
 
 
-def read(
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    source: LookupSource,
-    pins: PinPlace | None,
-    asked: Asked | None,
-) -> DataFrame:
-    """Return the rows of ``table`` that satisfy ``asked``, or all, as a stream with a single micro-batch."""
-    parts = _parts(table)
+def stream_of_parts(read: TableRead, source: LookupSource) -> DataFrame:
+    """Return the rows of the table that satisfy the pushed-down filter, as a stream with a single micro-batch."""
+    parts = _parts(read.table)
     registered = f"hintplan_jdbc_{uuid.uuid4().hex}"
-    spark.dataSource.register(type("PartsSource", (PartsSource,), {"registered_as": registered}))
-    numbers = spark.readStream.format(registered).schema(_SCHEMA).option("parts", str(len(parts))).load()
-    return _scanned(numbers, name, table, columns, source, parts, pins, asked)
+    read.spark.dataSource.register(type("PartsSource", (PartsSource,), {"registered_as": registered}))
+    numbers = read.spark.readStream.format(registered).schema(_SCHEMA).option("parts", str(len(parts))).load()
+    return _scanned(numbers, read, source, parts)
 
 
-def read_batch(
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    source: LookupSource,
-    asked: Asked | None,
-) -> DataFrame:
-    """Return the rows of ``table`` that satisfy ``asked``, or all."""
-    parts = _parts(table)
-    numbers = spark.range(0, len(parts), 1, len(parts)).toDF(_PART)
-    return _scanned(numbers, name, table, columns, source, parts, None, asked)
+def batch_of_parts(read: TableRead, source: LookupSource) -> DataFrame:
+    """Return the rows of the table that satisfy the pushed-down filter."""
+    parts = _parts(read.table)
+    numbers = read.spark.range(0, len(parts), 1, len(parts)).toDF(_PART)
+    return _scanned(numbers, read, source, parts)
 
 
 def _parts(table: Table) -> tuple[ScanPart | None, ...]:
@@ -124,22 +110,17 @@ def _parts(table: Table) -> tuple[ScanPart | None, ...]:
 
 
 def _scanned(
-    numbers: DataFrame,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    source: LookupSource,
-    parts: tuple[ScanPart | None, ...],
-    pins: PinPlace | None,
-    asked: Asked | None,
+    numbers: DataFrame, read: TableRead, source: LookupSource, parts: tuple[ScanPart | None, ...]
 ) -> DataFrame:
-    declared = {column.name: column for column in physical_columns(table)}
-    read = columns or tuple(declared)[:1]  # Arrow has no row count without columns
-    wanted: tuple[Column, ...] = tuple(declared[column] for column in read)
-    options: Mapping[str, str] = {**_NO_LIMIT, **table.options}
-    context = LookupContext(table=name, options=options, keys=(), columns=wanted, declared=tuple(declared.values()))
-    scan = TableScan(context=context, source=source, parts=parts, asked=asked, pins=pins)
-    return map_in_arrow(numbers, partial(_rows, scan), physical_schema(table, read)).select(*columns)
+    declared = {column.name: column for column in physical_columns(read.table)}
+    columns = read.columns or tuple(declared)[:1]  # Arrow has no row count without columns
+    wanted: tuple[Column, ...] = tuple(declared[column] for column in columns)
+    options: Mapping[str, str] = {**_NO_LIMIT, **read.table.options}
+    context = LookupContext(
+        table=read.name, options=options, keys=(), columns=wanted, declared=tuple(declared.values())
+    )
+    scan = TableScan(context=context, source=source, parts=parts, pushed_filter=read.pushed_filter, pins=read.pins)
+    return map_in_arrow(numbers, partial(_rows, scan), physical_schema(read.table, columns)).select(*read.columns)
 
 
 def _rows(scan: TableScan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

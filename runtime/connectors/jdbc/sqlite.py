@@ -29,7 +29,9 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import RunError, Unavailable
 from hintplan.plans.text.links import link_to_nowhere
+from hintplan.runtime.connectors.jdbc.dialect import Dialect
 from hintplan.runtime.connectors.netting import Net, Row
+from hintplan.runtime.lookup.source import source_of_classes
 
 _COMMITS = "hintplan_commits"
 _CREATE_COMMITS = (
@@ -62,6 +64,26 @@ class SqliteTable:
     primary_key: tuple[str, ...]
 
 
+class Sqlite(Dialect):
+    """SQLite."""
+
+    title = "SQLite"
+    lookup = source_of_classes(
+        "jdbc:sqlite",
+        "hintplan.runtime.connectors.jdbc.sqlite_lookup",
+        {"sync": "SqliteLookup", "full": "SqliteScan"},
+    )
+
+    def quote(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def column_type(self, column: Column) -> str:
+        return _STORAGE.get(parse_type(column.type).root, "TEXT")
+
+
+_DIALECT = Sqlite()
+
+
 def check_target(path: str, table: SqliteTable) -> None:
     """Raise RunError if the file at ``path`` is not a database, or has a different table of that name.
 
@@ -90,15 +112,12 @@ def apply_net(path: str, table: SqliteTable, changes: Net, *, commit: tuple[str,
     from a later one with the same name.
     """
     columns = [column.name for column in table.columns]
-    values = [name for name in columns if name not in table.primary_key]
-    update = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in values)
-    upsert = (
-        f"{_insert(table)} ON CONFLICT ({', '.join(map(quoted, table.primary_key))}) "
-        f"DO {f'UPDATE SET {update}' if update else 'NOTHING'}"
-    )
-    where = " AND ".join(f"{quoted(name)} = ?" for name in table.primary_key)
+    values = [_DIALECT.quote(name) for name in columns if name not in table.primary_key]
+    keys = [_DIALECT.quote(name) for name in table.primary_key]
+    upsert = f"{_insert(table)} {_DIALECT.upsert(keys, values)}"
+    where = " AND ".join(f"{_DIALECT.quote(name)} = ?" for name in table.primary_key)
     with _transaction(path, table) as connection:
-        connection.executemany(f"DELETE FROM {quoted(table.name)} WHERE {where}", changes.deletes)
+        connection.executemany(f"DELETE FROM {_DIALECT.quote(table.name)} WHERE {where}", changes.deletes)
         connection.executemany(upsert, changes.upserts)
         if commit is not None:
             connection.execute(_CREATE_COMMITS)
@@ -127,22 +146,22 @@ def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id:
         return _made(connection)
 
 
-def last_written(path: str, table: str, query_id: str) -> int:
+def last_sqlite_batch(path: str, table: str, query_id: str) -> int:
     """Return the last batch of a query that ``table`` has, or -1 if there is none."""
-    row = _asked(path, f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?", table, query_id)
+    row = _first_row(path, f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?", table, query_id)
     return -1 if row is None else int(row[0])
 
 
 def is_there(path: str, table: str) -> bool:
     """Return true if the database has a table of that name."""
-    return _asked(path, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", table) is not None
+    return _first_row(path, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", table) is not None
 
 
 def made_of_empty(path: str, table: str) -> str | None:
     """Return the value that distinguishes an empty table from an earlier one of its name, or None if it has rows."""
-    if _asked(path, f"SELECT 1 FROM {quoted(table)} LIMIT 1") is not None:
+    if _first_row(path, f"SELECT 1 FROM {_DIALECT.quote(table)} LIMIT 1") is not None:
         return None
-    row = _asked(path, "PRAGMA schema_version")
+    row = _first_row(path, "PRAGMA schema_version")
     return None if row is None else str(row[0])
 
 
@@ -151,7 +170,7 @@ def _made(connection: sqlite3.Connection) -> str:
     return str(connection.execute("PRAGMA schema_version").fetchone()[0])
 
 
-def _asked(path: str, query: str, *values: str) -> tuple[Any, ...] | None:
+def _first_row(path: str, query: str, *values: str) -> tuple[Any, ...] | None:
     """Return the first row of a query; None without row, table or database. :func:`check_target` reports errors."""
     try:
         connection = sqlite3.connect(uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS)
@@ -182,12 +201,12 @@ def insert_rows(path: str, table: SqliteTable, rows: Iterator[Row]) -> None:
         connection.executemany(_insert(table), rows)
 
 
-def storage_columns(table: pa.Table, columns: tuple[Column, ...]) -> list[list[Any]]:
+def storage_columns(table: pa.Table, columns: tuple[Column, ...]) -> list[list[object]]:
     """Return the columns of ``table`` as lists of SQLite values, in the order of ``columns``."""
     return [_storage(table.column(column.name), column) for column in columns]
 
 
-def _storage(values: pa.ChunkedArray, column: Column) -> list[Any]:
+def _storage(values: pa.ChunkedArray, column: Column) -> list[object]:
     data_type = parse_type(column.type)
     if data_type.root == "DECIMAL":
         return [None if value is None else format(value, "f") for value in values.to_pylist()]
@@ -204,7 +223,7 @@ def _storage(values: pa.ChunkedArray, column: Column) -> list[Any]:
         values = pc.utf8_slice_codeunits(moments.cast(pa.string()), 0, 19 + (1 + digits if digits else 0))
         if data_type.root == "TIMESTAMP_LTZ":
             values = pc.binary_join_element_wise(values, "Z", "")
-    stored: list[Any] = values.to_pylist()
+    stored: list[object] = values.to_pylist()
     return stored
 
 
@@ -220,7 +239,9 @@ def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
     try:
         connection.execute("BEGIN IMMEDIATE")
         if not _check_columns(connection, table):
-            connection.execute(_create(table))
+            connection.execute(
+                f"CREATE TABLE {_DIALECT.quote(table.name)} ({_DIALECT.definitions(table.columns, table.primary_key)})"
+            )
         yield connection
         connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
@@ -235,10 +256,10 @@ def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
 
 def _check_columns(connection: sqlite3.Connection, table: SqliteTable) -> bool:
     """Return true if the table exists; raise RunError if it has other columns or another primary key."""
-    table_info = connection.execute(f"PRAGMA table_info({quoted(table.name)})").fetchall()
+    table_info = connection.execute(f"PRAGMA table_info({_DIALECT.quote(table.name)})").fetchall()
     if not table_info:
         return False
-    expected = [f"{column.name} {_storage_class(column)}" for column in table.columns]
+    expected = [f"{column.name} {_DIALECT.column_type(column)}" for column in table.columns]
     existing = [f"{name} {_affinity(declared)}" for _, name, declared, *_ in table_info]
     key = tuple(name for _, name, _, _, _, position in sorted(table_info, key=lambda row: row[5]) if position)
     if sorted(expected) != sorted(existing) or (table.primary_key and set(key) != set(table.primary_key)):
@@ -254,23 +275,9 @@ def _shape(columns: Sequence[str], key: Sequence[str]) -> str:
     return f"({', '.join(columns)})" + (f" with PRIMARY KEY ({', '.join(key)})" if key else " without PRIMARY KEY")
 
 
-def _create(table: SqliteTable) -> str:
-    parts = []
-    for column in table.columns:
-        required = not parse_type(column.type).nullable or column.name in table.primary_key
-        parts.append(f"{quoted(column.name)} {_storage_class(column)}" + (" NOT NULL" if required else ""))
-    if table.primary_key:
-        parts.append(f"PRIMARY KEY ({', '.join(map(quoted, table.primary_key))})")
-    return f"CREATE TABLE {quoted(table.name)} ({', '.join(parts)})"
-
-
 def _insert(table: SqliteTable) -> str:
-    columns = ", ".join(quoted(column.name) for column in table.columns)
-    return f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({', '.join('?' * len(table.columns))})"
-
-
-def _storage_class(column: Column) -> str:
-    return _STORAGE.get(parse_type(column.type).root, "TEXT")
+    columns = ", ".join(_DIALECT.quote(column.name) for column in table.columns)
+    return f"INSERT INTO {_DIALECT.quote(table.name)} ({columns}) VALUES ({', '.join('?' * len(table.columns))})"
 
 
 def _affinity(declared: str) -> str:
@@ -288,8 +295,3 @@ def _affinity(declared: str) -> str:
 def uri(path: str, mode: str) -> str:
     """Return the URI with which SQLite opens the file at ``path`` in ``mode``, such as ``ro``."""
     return "file:" + "".join(f"%{ord(c):02x}" if c in "?#%" else c for c in path) + f"?mode={mode}"
-
-
-def quoted(name: str) -> str:
-    """Return ``name`` as a quoted SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'

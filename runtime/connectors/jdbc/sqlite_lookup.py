@@ -21,7 +21,7 @@ from hintplan.plans.connectors.jdbc import SQLITE_URL, ScanPart
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.jdbc.sqlite import quoted, uri
+from hintplan.runtime.connectors.jdbc.sqlite import Sqlite, uri
 from hintplan.runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
 from hintplan.runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from hintplan.runtime.lookup.sources.failures import SourceUnavailable, redacted
@@ -29,6 +29,7 @@ from hintplan.runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse
 from hintplan.runtime.types import to_arrow
 
 _WAIT_SECONDS = 30.0
+_DIALECT = Sqlite()
 _BYTES = ("BYTES", "BINARY", "VARBINARY")
 
 
@@ -84,10 +85,10 @@ class SqliteScan(ScanFunction):
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
         return self.scan_part(context, None, None)
 
-    def scan_part(self, context: LookupContext, part: ScanPart | None, asked: None) -> Iterator[pa.RecordBatch]:
+    def scan_part(self, context: LookupContext, part: ScanPart | None, pushed_filter: None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of ``part``, or of the whole table.
 
-        There is no condition ``asked``, because an SQLite column can hold values of any type.
+        There is no condition ``pushed_filter``, because an SQLite column can hold values of any type.
         """
         where = "" if part is None else f" WHERE {_column(part.column)} BETWEEN ? AND ?"
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
@@ -116,11 +117,11 @@ def _connect(context: LookupContext) -> sqlite3.Connection:
 def _select(context: LookupContext, columns: Sequence[Column]) -> str:
     # Column names must be qualified: SQLite treats a quoted name as a text if no such column exists.
     column_list = ", ".join(_column(column.name) for column in columns) or "1"
-    return f"SELECT {column_list} FROM {quoted(context.options['table-name'])} AS t"
+    return f"SELECT {column_list} FROM {_DIALECT.quote(context.options['table-name'])} AS t"
 
 
 def _column(name: str) -> str:
-    return f"t.{quoted(name)}"
+    return f"t.{_DIALECT.quote(name)}"
 
 
 @contextmanager

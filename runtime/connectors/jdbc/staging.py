@@ -1,6 +1,6 @@
 """The sink's operations on a database server: prepare the target, stage rows, and move them in one transaction.
 
-They are the same for all servers (:class:`~hintplan.runtime.connectors.jdbc.target.Server`). Knows no Spark.
+They are the same for all servers; the dialect has the statements. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hintplan.plans.errors import RunError, Unavailable
+from hintplan.runtime.connectors.jdbc.dialect import ServerDialect
 from hintplan.runtime.connectors.jdbc.target import (
     COMMITS,
     DELETE,
@@ -18,18 +19,19 @@ from hintplan.runtime.connectors.jdbc.target import (
     PART,
     STAGE,
     UPSERT,
-    Found,
-    Passing,
+    DatabaseCursor,
+    DatabaseTarget,
     Row,
-    Server,
+    ServerTable,
+    Stage,
+    TransientError,
+    digest,
 )
-
-from hintplan.runtime.connectors.jdbc.target import Stage, Target, digest  # isort: skip
 
 Done = TypeVar("Done")
 
 
-def attempted(target: Target, do: Callable[[], Done]) -> Done:
+def with_retries(target: DatabaseTarget, do: Callable[[], Done]) -> Done:
     """Return the result of ``do``; after a transient error, try again up to ``sink.max-retries`` times.
 
     As in Flink's sink, each pause is a second longer than the pause before it.
@@ -38,7 +40,7 @@ def attempted(target: Target, do: Callable[[], Done]) -> Done:
     for attempt in range(retries + 1):
         try:
             return do()
-        except Passing as error:
+        except TransientError as error:
             if attempt == retries:
                 hint = "is the server up? The batch runs again when the job is started again"
                 raise Unavailable(str(error), hint=hint, path=target.path) from None
@@ -46,34 +48,34 @@ def attempted(target: Target, do: Callable[[], Done]) -> Done:
     raise AssertionError
 
 
-def checked(server: Server, target: Target) -> Found | None:
+def existing_target(dialect: ServerDialect, target: DatabaseTarget) -> ServerTable | None:
     """Return the target as the server has it, or None if it has none; raise RunError if the sink cannot write to it."""
-    with server.transaction(target) as cursor:
-        return _checked(cursor, server, target)
+    with dialect.transaction(target) as cursor:
+        return _checked(cursor, dialect, target)
 
 
-def _checked(cursor: Any, server: Server, target: Target) -> Found | None:
-    existing = server.find(cursor, target)
+def _checked(cursor: DatabaseCursor, dialect: ServerDialect, target: DatabaseTarget) -> ServerTable | None:
+    existing = dialect.find(cursor, target)
     if existing is None:
         return None
     for column in target.columns:
         actual = existing.columns.get(column.name)
         if actual is None:
             raise RunError(
-                f"table {target.options['table-name']!r} in {server.title} has no column {column.name!r}",
+                f"table {target.options['table-name']!r} in {dialect.title} has no column {column.name!r}",
                 hint="add it there, or leave it out of CREATE TABLE",
                 path=target.path,
             )
-        if not server.fits(column, actual):
+        if not dialect.fits(column, actual):
             raise RunError(
-                f"column {column.name!r} is {column.type} here, but {actual} in {server.title}",
+                f"column {column.name!r} is {column.type} here, but {actual} in {dialect.title}",
                 hint="declare it as the database has it, or write to another table",
                 path=target.path,
             )
     key = frozenset(target.primary_key)
     if key and (key not in existing.unique or not key <= existing.required):
         raise RunError(
-            f"table {target.options['table-name']!r} in {server.title} does not have the primary key "
+            f"table {target.options['table-name']!r} in {dialect.title} does not have the primary key "
             f"({', '.join(target.primary_key)})",
             hint="add it there, or a unique index on these columns, which must be NOT NULL; or declare the key it has",
             path=target.path,
@@ -81,91 +83,95 @@ def _checked(cursor: Any, server: Server, target: Target) -> Found | None:
     return existing
 
 
-def prepared(server: Server, target: Target, *, remembers: bool) -> Found:
+def prepare_target(dialect: ServerDialect, target: DatabaseTarget, *, remembers: bool) -> ServerTable:
     """Return the target; create it if it is missing, and the table of commits if the target ``remembers`` batches."""
-    with server.transaction(target) as cursor:
-        existing = _checked(cursor, server, target)
+    with dialect.transaction(target) as cursor:
+        existing = _checked(cursor, dialect, target)
         if existing is None:
-            server.lock(cursor, int(digest(target.options["table-name"]), 16))
-            if server.find(cursor, target) is None:
-                server.create(cursor, target)
-            existing = server.find(cursor, target)
+            dialect.lock(cursor, int(digest(target.options["table-name"]), 16))
+            if dialect.find(cursor, target) is None:
+                dialect.create(cursor, target)
+            existing = dialect.find(cursor, target)
             assert existing is not None
-        if remembers and not _tables(cursor, server, existing, COMMITS):
-            server.lock(cursor, int(digest(existing.schema, COMMITS), 16))
-            cursor.execute(server.create_commits.format(commits=server.named(existing, COMMITS)), ())
+        if remembers and not _tables(cursor, dialect, existing, COMMITS):
+            dialect.lock(cursor, int(digest(existing.schema, COMMITS), 16))
+            cursor.execute(dialect.create_commits.format(commits=dialect.qualified(existing, COMMITS)), ())
     return existing
 
 
-def _tables(cursor: Any, server: Server, found: Found, start: str, rest: str = "") -> list[str]:
+def _tables(
+    cursor: DatabaseCursor, dialect: ServerDialect, existing: ServerTable, start: str, rest: str = ""
+) -> list[str]:
     """Return the tables in the target's schema whose names are ``start``, followed by the LIKE pattern ``rest``."""
-    cursor.execute(server.tables, (found.schema, start.replace("_", r"\_") + rest))
+    cursor.execute(dialect.tables, (existing.schema, start.replace("_", r"\_") + rest))
     return [name for (name,) in cursor.fetchall()]
 
 
-def is_empty(server: Server, target: Target, found: Found) -> bool:
+def is_empty(dialect: ServerDialect, target: DatabaseTarget, existing: ServerTable) -> bool:
     """Return true if the target has no rows."""
-    with server.transaction(target) as cursor:
-        cursor.execute(f"SELECT 1 FROM {server.named(found, found.table)} LIMIT 1", ())
+    with dialect.transaction(target) as cursor:
+        cursor.execute(f"SELECT 1 FROM {dialect.qualified(existing, existing.table)} LIMIT 1", ())
         return cursor.fetchone() is None
 
 
-def last_written(server: Server, target: Target, found: Found, writer: str) -> int:
+def last_remembered(dialect: ServerDialect, target: DatabaseTarget, existing: ServerTable, writer: str) -> int:
     """Return the last batch of ``writer`` that the target remembers, or -1 if there is none."""
-    with server.transaction(target) as cursor:
-        return _last(cursor, server, found, writer) if _tables(cursor, server, found, COMMITS) else -1
+    with dialect.transaction(target) as cursor:
+        return _last(cursor, dialect, existing, writer) if _tables(cursor, dialect, existing, COMMITS) else -1
 
 
-def _last(cursor: Any, server: Server, found: Found, writer: str) -> int:
-    query = f"SELECT batch_id FROM {server.named(found, COMMITS)} WHERE sink = %s AND query_id = %s"
-    cursor.execute(query, (found.name, writer))
+def _last(cursor: DatabaseCursor, dialect: ServerDialect, existing: ServerTable, writer: str) -> int:
+    query = f"SELECT batch_id FROM {dialect.qualified(existing, COMMITS)} WHERE sink = %s AND query_id = %s"
+    cursor.execute(query, (existing.name, writer))
     row = cursor.fetchone()
     return -1 if row is None else int(row[0])
 
 
-def new_stage(server: Server, target: Target, found: Found, writer: str) -> Stage:
+def new_stage(dialect: ServerDialect, target: DatabaseTarget, existing: ServerTable, writer: str) -> Stage:
     """Return a new staging table, after dropping the staging tables of dead runs of ``writer``, which may still write.
 
     A staging table of a dead batch job stays, because its name is unknown.
     """
-    start = f"{STAGE}{digest(found.name, writer) if writer else uuid.uuid4().hex[:16]}_"
+    start = f"{STAGE}{digest(existing.name, writer) if writer else uuid.uuid4().hex[:16]}_"
     name = start + uuid.uuid4().hex[:16]
-    stage = Stage(name=name, sql=server.named(found, name))
-    with server.transaction(target) as cursor:
-        for abandoned in _tables(cursor, server, found, start, "%"):
-            cursor.execute(f"DROP TABLE IF EXISTS {server.named(found, abandoned)}", ())
-        columns = ", ".join(f"t.{server.quoted(column.name)}" for column in target.columns)
-        into = server.named(found, found.table)
-        cursor.execute(server.create_stage.format(stage=stage.sql, columns=columns, target=into), ())
+    stage = Stage(name=name, sql=dialect.qualified(existing, name))
+    with dialect.transaction(target) as cursor:
+        for abandoned in _tables(cursor, dialect, existing, start, "%"):
+            cursor.execute(f"DROP TABLE IF EXISTS {dialect.qualified(existing, abandoned)}", ())
+        columns = ", ".join(f"t.{dialect.quote(column.name)}" for column in target.columns)
+        into = dialect.qualified(existing, existing.table)
+        cursor.execute(dialect.create_stage.format(stage=stage.sql, columns=columns, target=into), ())
     return stage
 
 
-def drop_stage(server: Server, target: Target, stage: Stage) -> None:
+def drop_stage(dialect: ServerDialect, target: DatabaseTarget, stage: Stage) -> None:
     """Drop a staging table; after a transient error, the next batch drops it."""
     try:
-        with server.transaction(target) as cursor:
+        with dialect.transaction(target) as cursor:
             cursor.execute(f"DROP TABLE IF EXISTS {stage.sql}", ())
-    except Passing:
+    except TransientError:
         pass
 
 
-def stage_rows(server: Server, target: Target, stage: Stage, op: int, names: Sequence[str], rows: Sequence[Row]) -> str:
+def stage_rows(
+    dialect: ServerDialect, target: DatabaseTarget, stage: Stage, op: int, names: Sequence[str], rows: Sequence[Row]
+) -> str:
     """Stage ``rows`` with the columns ``names``, and return their part; raise RunError if the server refuses them."""
 
     def load() -> str:
         # An attempt that lost its connection may have staged the rows, so each attempt has a part of its own.
         part = uuid.uuid4().hex
-        with server.transaction(target) as cursor:
-            server.load(cursor, stage, (*names, OP, PART), [(*row, op, part) for row in rows])
+        with dialect.transaction(target) as cursor:
+            dialect.load(cursor, stage, (*names, OP, PART), [(*row, op, part) for row in rows])
         return part
 
-    return attempted(target, load)
+    return with_retries(target, load)
 
 
-def move(
-    server: Server,
-    target: Target,
-    found: Found,
+def move_staged(
+    dialect: ServerDialect,
+    target: DatabaseTarget,
+    existing: ServerTable,
     stage: Stage,
     parts: Sequence[str],
     rows: int,
@@ -177,46 +183,56 @@ def move(
     target already has is skipped.
     """
     appended = commit if not target.primary_key else None
-    with server.transaction(target) as cursor:
-        server.lock(cursor, int(digest(found.name, "" if appended is None else appended[0]), 16))
-        if appended is not None and not is_next(server, target, _last(cursor, server, found, appended[0]), appended[1]):
+    with dialect.transaction(target) as cursor:
+        dialect.lock(cursor, int(digest(existing.name, "" if appended is None else appended[0]), 16))
+        if appended is not None and not is_next_batch(
+            dialect, target, _last(cursor, dialect, existing, appended[0]), appended[1]
+        ):
             return
         if parts:
-            _move(cursor, server, target, found, stage, parts, rows)
+            _move(cursor, dialect, target, existing, stage, parts, rows)
         if commit is not None:
-            cursor.execute(server.remember.format(commits=server.named(found, COMMITS)), (found.name, *commit))
+            cursor.execute(
+                dialect.remember.format(commits=dialect.qualified(existing, COMMITS)), (existing.name, *commit)
+            )
 
 
 def _move(
-    cursor: Any, server: Server, target: Target, found: Found, stage: Stage, parts: Sequence[str], rows: int
+    cursor: DatabaseCursor,
+    dialect: ServerDialect,
+    target: DatabaseTarget,
+    existing: ServerTable,
+    stage: Stage,
+    parts: Sequence[str],
+    rows: int,
 ) -> None:
-    among = f"s.{PART} {server.among}"
+    among = f"s.{PART} {dialect.among}"
     cursor.execute(f"SELECT COUNT(*) FROM {stage.sql} AS s WHERE {among}", (list(parts),))
-    remaining = int(cursor.fetchone()[0])
+    ((remaining,),) = cursor.fetchall()
     if remaining != rows:  # after a crash, a server empties unlogged tables
         raise Unavailable(
-            f"{server.title} has lost rows that were staged: {remaining} of {rows} are left, and none was moved",
+            f"{dialect.title} has lost rows that were staged: {remaining} of {rows} are left, and none was moved",
             hint="was the server restarted? The batch runs again when the job is started again",
             path=target.path,
         )
-    into = server.named(found, found.table)
-    columns = [server.quoted(column.name) for column in target.columns]
-    keys = [server.quoted(name) for name in target.primary_key]
+    into = dialect.qualified(existing, existing.table)
+    columns = [dialect.quote(column.name) for column in target.columns]
+    keys = [dialect.quote(name) for name in target.primary_key]
     if keys:
         same_key = " AND ".join(f"t.{key} = s.{key}" for key in keys)
-        delete = server.delete.format(target=into, stage=stage.sql)
+        delete = dialect.delete.format(target=into, stage=stage.sql)
         cursor.execute(f"{delete} {same_key} AND s.{OP} = {DELETE} AND {among}", (list(parts),))
     selected = ", ".join(f"s.{name}" for name in columns)
     insert = f"INSERT INTO {into} ({', '.join(columns)}) SELECT {selected} FROM {stage.sql} AS s"
-    upsert = f" {server.upsert(keys, [name for name in columns if name not in keys])}" if keys else ""
+    upsert = f" {dialect.upsert(keys, [name for name in columns if name not in keys])}" if keys else ""
     cursor.execute(f"{insert} WHERE s.{OP} = {UPSERT} AND {among}{upsert}", (list(parts),))
 
 
-def is_next(server: Server, target: Target, done: int, batch: int) -> bool:
+def is_next_batch(dialect: ServerDialect, target: DatabaseTarget, done: int, batch: int) -> bool:
     """Return true if ``batch`` is newer than ``done``; raise RunError if the target is ahead of the query."""
     if done > batch:
         raise RunError(
-            f"table {target.options['table-name']!r} in {server.title} has batch {done} of this query, which is at "
+            f"table {target.options['table-name']!r} in {dialect.title} has batch {done} of this query, which is at "
             f"batch {batch}",
             hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both anew",
             path=target.path,

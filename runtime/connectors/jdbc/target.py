@@ -1,21 +1,20 @@
-"""The target table of a sink in a database server, and the interface of such a server.
+"""The target table of a sink in a database server.
 
 The rows of a micro-batch reach the target in two steps. First, tasks write them to a staging table, in transactions of
 their own, each under a unique name: a *part*. Then one transaction moves the parts of the successful tasks into the
 target, and records the number of the batch. Rows staged by another attempt at a task belong to other parts, which are
 never moved. So a replayed batch may be partitioned differently, and readers see whole batches.
 
-Knows neither Spark nor any server; each server has a module with a :class:`Server`.
+Knows neither Spark nor any server.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -30,8 +29,20 @@ UPSERT, DELETE = 0, 1
 Row = tuple[Any, ...]
 
 
+class DatabaseCursor(Protocol):
+    """A cursor of a driver, as the Python database API defines it."""
+
+    def execute(self, statement: str, parameters: Sequence[object], /) -> object: ...
+
+    def executemany(self, statement: str, parameters: Sequence[Row], /) -> object: ...
+
+    def fetchone(self) -> Row | None: ...
+
+    def fetchall(self) -> Sequence[Row]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class DatabaseTarget:
     """The table ``name`` of a plan: its options with secrets unresolved, its physical columns, and its primary key."""
 
     name: str
@@ -56,7 +67,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ServerTable:
     """A target as the server has it: its schema, name, ``columns`` with their types, and ``unique`` indexes.
 
     ``required`` columns are NOT NULL. ``made`` distinguishes the table from an earlier one of its name, and from itself
@@ -75,38 +86,8 @@ class Found:
         return f"{self.schema}.{self.table}"
 
 
-class Passing(Exception):
+class TransientError(Exception):
     """A transient error of the server: another attempt may succeed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """A kind of database server, as functions over a cursor. In names, ``%`` is doubled.
-
-    ``find`` raises RunError for an object that no sink can write to. ``transaction`` opens a connection of its own, and
-    commits or rolls back at the end. It raises errors as :class:`Passing` if they are transient, otherwise as RunError.
-    """
-
-    title: str
-    transaction: Callable[[Target], AbstractContextManager[Any]]
-    quoted: Callable[[str], str]
-    find: Callable[[Any, Target], Found | None]
-    create: Callable[[Any, Target], None]
-    fits: Callable[[Column, str], bool]
-    storage: Callable[[pa.ChunkedArray, Column, Target], list[Any]]
-    create_commits: str
-    remember: str
-    create_stage: str
-    tables: str
-    load: Callable[[Any, Stage, Sequence[str], Sequence[Row]], None]
-    among: str
-    lock: Callable[[Any, int], None]
-    upsert: Callable[[Sequence[str], Sequence[str]], str]
-    delete: str
-
-    def named(self, found: Found, table: str) -> str:
-        """Return the qualified SQL name of a ``table`` in the schema of the target."""
-        return f"{self.quoted(found.schema)}.{self.quoted(table)}"
 
 
 def digest(*parts: str) -> str:

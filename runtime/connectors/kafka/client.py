@@ -26,10 +26,10 @@ def client_options(table: Table, unless_declared: Mapping[str, str]) -> dict[str
     return {f"kafka.{name}": value for name, value in {**unless_declared, **declared}.items()}
 
 
-def found(made: Callable[[], _Made], spark: SparkSession, name: str, package: str) -> _Made:
-    """Return the result of ``made``, which uses Spark's connector; raise RunError if Spark does not have it."""
+def with_package(make: Callable[[], _Made], spark: SparkSession, name: str, package: str) -> _Made:
+    """Return the result of ``make``, which uses Spark's connector; raise RunError if Spark does not have it."""
     try:
-        return made()
+        return make()
     except (AnalysisException, Py4JJavaError) as error:
         if f"data source: {FORMAT}" not in str(error) and "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise

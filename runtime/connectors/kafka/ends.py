@@ -6,17 +6,18 @@ Messages that a broker deletes by age or size still count, because only the star
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError, Unavailable
-from hintplan.runtime.connectors.connector import NOT_THERE, Mark
+from hintplan.runtime.connectors.connector import NOT_THERE, Mark, SinkFacts
 from hintplan.runtime.connectors.kafka.client import client_options
 from hintplan.runtime.lookup.sources.failures import redacted
 from hintplan.runtime.spark.failure import is_transient, root_cause
@@ -69,8 +70,8 @@ def ends(spark: SparkSession, table: Table) -> dict[str, Any]:
         }
 
 
-def lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return what the topic lacks of the facts that it ``had``; None if nothing is missing.
+def missing_messages(spark: SparkSession, table: Table, facts: SinkFacts) -> str | None:
+    """Return the part of ``facts`` that the topic lacks; None if nothing is missing.
 
     Raises Unavailable if no broker answers.
     """
@@ -85,9 +86,9 @@ def lacks(spark: SparkSession, table: Table, writer: Callable[[], str | None], h
             f"nobody says where topic {table.options['topic']!r} ends, which this checkpoint has written to: {cause}",
             hint="is the broker up, and may the user of the run describe the topic?",
         ) from error
-    if _NAMELESS not in (current["topic"], had["topic"]) and current["topic"] != had["topic"]:
+    if _NAMELESS not in (current["topic"], facts["topic"]) and current["topic"] != facts["topic"]:
         return "was made anew"
-    for number, end in had["ends"].items():
+    for number, end in facts["ends"].items():
         ends_at = current["ends"].get(number)
         if ends_at is None:
             return f"has no partition {number} any more"
@@ -100,7 +101,7 @@ class _Unknown(Exception):
     """The topic does not exist."""
 
 
-def _topic(admin: Any, topic: str) -> Any:
+def _topic(admin: JavaObject, topic: str) -> JavaObject:
     try:
         return admin.describeTopics([topic]).allTopicNames().get().get(topic)
     except Py4JJavaError as error:
@@ -110,7 +111,7 @@ def _topic(admin: Any, topic: str) -> Any:
 
 
 @contextmanager
-def _admin(spark: SparkSession, table: Table) -> Iterator[Any]:
+def _admin(spark: SparkSession, table: Table) -> Iterator[JavaObject]:
     settings = {name.removeprefix("kafka."): value for name, value in client_options(table, {}).items()}
     jvm: Any = spark._jvm
     admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)

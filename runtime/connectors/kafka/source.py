@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from hintplan.plans.connectors.kafka import SPARK_PACKAGE
 from hintplan.plans.connectors.messages.formats import is_changelog, key_part, value_part
-from hintplan.plans.connectors.messages.startup import BOUNDED, MODE, is_bounded, partition_offsets
+from hintplan.plans.connectors.messages.startup import BOUNDED, MODE, is_bounded_topic, partition_offsets
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, found
+from hintplan.runtime.connectors.connector import ArrowSource, StreamSource, TableRead
+from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, with_package
 from hintplan.runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
-from hintplan.runtime.connectors.messages.formats import prepared
+from hintplan.runtime.connectors.messages.formats import prepare_part
 from hintplan.runtime.connectors.messages.rows import Messages, beside
 from hintplan.runtime.engine.rows import ArrowRows
-from hintplan.runtime.storage.pins import PinPlace
 
 _TRIGGER = "source.max-offsets-per-trigger"
 _FIRST, _LAST = "earliest", "latest"
@@ -26,49 +27,48 @@ _FETCHED = {"max.poll.records": "10000", "max.partition.fetch.bytes": str(4 << 2
 """The amount that a task fetches at once; Kafka's defaults, 500 messages and 1 MiB, need too many requests."""
 
 
-def read(
-    spark: SparkSession,
-    name: str,
-    table: Table,
-    columns: tuple[str, ...],
-    *,
-    upserts: bool,
-    row_order: bool = False,
-    pins: PinPlace | None = None,
-) -> DataFrame:
-    """Return the messages of ``table`` as a stream of ``columns``, with row kinds if they are changes.
+class TopicSource(StreamSource):
+    """Reads the messages of a topic; ``upserts`` if the last message of a key is the row of that key."""
 
-    ``row_order`` adds the columns of ``ROW_ORDER``.
-    """
-    read_as = _messages(name, table, columns, upserts=upserts, row_order=row_order)
-    return _rows(_stream(spark, name, table, read_as), read_as).in_spark(name)
+    upserts: ClassVar[bool]
 
+    def read_stream(self, read: TableRead) -> DataFrame:
+        """Return the messages as a stream, with row kinds if they are changes."""
+        read_as = _messages(read, upserts=self.upserts)
+        return _rows(_stream(read, read_as), read_as).in_spark(read.name)
 
-def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
-    """Return the same rows in Arrow in the workers; None for changes, whose order only :func:`read` provides."""
-    if is_changelog(table):
-        return None
-    read_as = _messages(name, table, columns)
-    return _rows(_stream(spark, name, table, read_as), read_as)
-
-
-def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """Return the messages of ``table`` from its start to its end."""
-    start = _starting(table)
-    if start.get("startingOffsets") == _LAST:
-        raise RunError(
-            f"table {name} is read from its latest offset, behind which a batch job finds nothing",
-            hint=f"set '{MODE}' = 'earliest-offset'",
-            path=f"tables.{name}.options.{MODE}",
-        )
-    reader = spark.read.format(FORMAT).options(**_options(table), **start, **_ending(table))
-    read_as = _messages(name, table, columns)
-    messages = found(lambda: _loaded(reader, read_as), spark, name, SPARK_PACKAGE)
-    return _rows(messages, read_as).in_spark(name)
+    def read_batch(self, read: TableRead) -> DataFrame:
+        """Return the messages from the table's start to its end."""
+        table, name = read.table, read.name
+        start = _starting(table)
+        if start.get("startingOffsets") == _LAST:
+            raise RunError(
+                f"table {name} is read from its latest offset, behind which a batch job finds nothing",
+                hint=f"set '{MODE}' = 'earliest-offset'",
+                path=f"tables.{name}.options.{MODE}",
+            )
+        reader = read.spark.read.format(FORMAT).options(**_options(table), **start, **_ending(table))
+        read_as = _messages(read, upserts=False)
+        messages = with_package(lambda: _loaded(reader, read_as), read.spark, name, SPARK_PACKAGE)
+        return _rows(messages, read_as).in_spark(name)
 
 
-def _stream(spark: SparkSession, name: str, table: Table, read_as: Messages) -> DataFrame:
-    if is_bounded(table):
+class ArrowTopicSource(TopicSource, ArrowSource):
+    """Reads the messages of a topic of rows also in Arrow."""
+
+    upserts: ClassVar[bool] = False
+
+    def read_in_arrow(self, read: TableRead) -> ArrowRows | None:
+        """Return the rows in Arrow in the workers; None for changes, whose order only a stream in Spark provides."""
+        if is_changelog(read.table):
+            return None
+        read_as = _messages(read, upserts=False)
+        return _rows(_stream(read, read_as), read_as)
+
+
+def _stream(read: TableRead, read_as: Messages) -> DataFrame:
+    spark, name, table = read.spark, read.name, read.table
+    if is_bounded_topic(table):
         raise RunError(
             f"table {name} has an end, which only batch jobs heed",
             hint="remove it, and run with --once to take what is there",
@@ -78,10 +78,10 @@ def _stream(spark: SparkSession, name: str, table: Table, read_as: Messages) -> 
     reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
     if (max_offsets := table.options.get(_TRIGGER)) is not None:
         reader = reader.option("maxOffsetsPerTrigger", max_offsets)
-    return found(lambda: _loaded(reader, read_as), spark, name, SPARK_PACKAGE)
+    return with_package(lambda: _loaded(reader, read_as), spark, name, SPARK_PACKAGE)
 
 
-def _loaded(reader: Any, read_as: Messages) -> DataFrame:
+def _loaded(reader: DataFrameReader | DataStreamReader, read_as: Messages) -> DataFrame:
     if reads_headers(read_as.metadata):
         reader = reader.option("includeHeaders", "true")
     messages: DataFrame = reader.load().select(*read_as.read_of_each, *values(read_as.metadata, beside))
@@ -89,18 +89,17 @@ def _loaded(reader: Any, read_as: Messages) -> DataFrame:
     return messages
 
 
-def _messages(
-    name: str, table: Table, columns: tuple[str, ...], *, upserts: bool = False, row_order: bool = False
-) -> Messages:
+def _messages(read: TableRead, *, upserts: bool) -> Messages:
+    name, table, columns = read.name, read.table, read.columns
     key, topic = key_part(table), table.options.get("topic")
     return Messages(
         table=name,
         columns=columns,
-        key=None if key is None else prepared(name, key),
-        value=prepared(name, value_part(table)),
+        key=None if key is None else prepare_part(name, key),
+        value=prepare_part(name, value_part(table)),
         upserts=upserts,
         changes=upserts or is_changelog(table),
-        ordered=row_order,
+        ordered=read.row_order,
         metadata=metadata_of(table, columns),
         topic=None if topic is None or ";" in topic else topic,
     )

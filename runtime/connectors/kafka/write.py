@@ -13,19 +13,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.connectors.kafka import SPARK_PACKAGE
 from hintplan.plans.connectors.messages.formats import Part, key_part, value_part
 from hintplan.plans.declarations.tables import Table
-from hintplan.runtime.connectors.connector import Mark
-from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, found
-from hintplan.runtime.connectors.kafka.ends import Marking
+from hintplan.runtime.connectors.connector import (
+    ArrowSink,
+    BatchWriter,
+    CheckedSink,
+    QueryId,
+    SinkFacts,
+    TableWrite,
+)
+from hintplan.runtime.connectors.kafka.client import FORMAT, client_options, with_package
+from hintplan.runtime.connectors.kafka.ends import Marking, missing_messages
 from hintplan.runtime.connectors.kafka.metadata import (
     HEADERS,
     HEADERS_DDL,
@@ -33,7 +40,7 @@ from hintplan.runtime.connectors.kafka.metadata import (
     header_structs,
     written_headers,
 )
-from hintplan.runtime.connectors.messages.formats import batch_encoder, prepared, registered
+from hintplan.runtime.connectors.messages.formats import batch_encoder, prepare_part, register_schema
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.netting import net
 from hintplan.runtime.engine.each_batch import written_by
@@ -61,7 +68,7 @@ _SENT = {"batch.size": str(128 << 10)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class TopicWriter:
     """Writes rows of ``table`` to its topic; picklable, with secrets still unresolved."""
 
     name: str
@@ -90,7 +97,7 @@ class Target:
         unless_declared = {} if "properties.buffer.memory" in self.table.options else _SENT
         options = {**client_options(self.table, unless_declared), "topic": self.table.options["topic"]}
         out = messages.write.format(FORMAT).mode("append").options(**options)
-        found(out.save, messages.sparkSession, self.name, SPARK_PACKAGE)
+        with_package(out.save, messages.sparkSession, self.name, SPARK_PACKAGE)
         if self.mark is not None and batch is not None:
             self.mark(messages.sparkSession, batch)
 
@@ -118,64 +125,60 @@ class Target:
         )
 
 
-def writer(
-    df: DataFrame,
-    name: str,
-    table: Table,
-    *,
-    upserts: bool,
-    changelog: bool,
-    checkpoint: str | None = None,
-    mark: Mark | None = None,
-) -> DataStreamWriter:
-    """Return a writer that writes each micro-batch to the topic."""
-    return written_by(_target(name, table, upserts=upserts, changelog=changelog, mark=mark), df, checkpoint)
+class TopicSink(CheckedSink):
+    """Writes rows as messages of a topic; with ``upserts``, one message per key and micro-batch."""
+
+    upserts: ClassVar[bool]
+
+    def stream_writer(self, write: TableWrite, rows: DataFrame) -> DataStreamWriter:
+        """Return a writer that writes each micro-batch to the topic."""
+        return written_by(_topic_writer(write, upserts=self.upserts), rows, write.checkpoint)
+
+    def micro_batch_writer(self, write: TableWrite) -> BatchWriter:
+        """Return a function that writes a micro-batch and returns its number of rows."""
+        topic = _topic_writer(write, upserts=self.upserts)
+
+        def write_batch(rows: MicroBatch, batch: int) -> int:
+            observation = Observation()
+            topic.write(rows.in_spark().observe(observation, F.count(F.lit(1)).alias(_ROWS)), batch)
+            return int(observation.get[_ROWS])
+
+        return write_batch
+
+    def batch_writer(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        """Return a function that writes all rows; a failed call leaves the messages that it has already written."""
+        return partial(_topic_writer(write, upserts=self.upserts).write, rows)
+
+    def missing(self, spark: SparkSession, table: Table, query: QueryId, facts: SinkFacts) -> str | None:
+        """Return the messages that the topic has lost, whichever query has written them."""
+        return missing_messages(spark, table, facts)
 
 
-def arrow_writer(
-    rows: ArrowRows, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
-) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
-    """Return the messages of ``rows``, one per row, and a writer for the messages of each micro-batch."""
-    target = _target(name, table, upserts=False, changelog=KIND in rows.schema.names, mark=mark)
-    return target.messages_in_arrow(rows), lambda messages: written_by(target.save, messages, checkpoint)
+class ArrowTopicSink(TopicSink, ArrowSink):
+    """Writes rows that are in Arrow without passing them through Spark."""
+
+    upserts: ClassVar[bool] = False
+
+    def arrow_writer(
+        self, write: TableWrite, rows: ArrowRows
+    ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
+        """Return the messages of ``rows``, one per row, and a writer for the messages of each micro-batch."""
+        topic = _topic_writer(replace(write, changelog=KIND in rows.schema.names), upserts=False)
+        return topic.messages_in_arrow(rows), lambda messages: written_by(topic.save, messages, write.checkpoint)
 
 
-def micro_batch_writer(
-    name: str,
-    table: Table,
-    *,
-    upserts: bool,
-    changelog: bool,
-    checkpoint: str | None = None,
-    part: str = "",
-    mark: Mark | None = None,
-) -> Callable[[MicroBatch, int], int]:
-    """Return a function that writes a micro-batch and returns its number of rows."""
-    target = _target(name, table, upserts=upserts, changelog=changelog, mark=mark)
-
-    def write(rows: MicroBatch, batch: int) -> int:
-        observation = Observation()
-        target.write(rows.in_spark().observe(observation, F.count(F.lit(1)).alias(_ROWS)), batch)
-        return int(observation.get[_ROWS])
-
-    return write
-
-
-def batch_writer(df: DataFrame, name: str, table: Table, *, upserts: bool) -> Callable[[], None]:
-    """Return a function that writes all rows; a failed call leaves the messages that it has already written."""
-    return partial(_target(name, table, upserts=upserts, changelog=False).write, df)
-
-
-def _target(name: str, table: Table, *, upserts: bool, changelog: bool, mark: Mark | None = None) -> Target:
-    """Return the target for ``table``, after registering its schemas; raise RunError if a registry refuses them."""
+def _topic_writer(write: TableWrite, *, upserts: bool) -> TopicWriter:
+    """Return the writer for the table, after registering its schemas; raise RunError if a registry refuses them."""
+    name, table = write.name, write.table
     key, topic = key_part(table), table.options["topic"]
-    key = None if key is None else prepared(name, key)
-    value = prepared(name, value_part(table))
-    schemas = registered(key, f"{topic}-key"), registered(value, f"{topic}-value")
-    in_one_partition = changelog and key is None
-    return Target(
+    key = None if key is None else prepare_part(name, key)
+    value = prepare_part(name, value_part(table))
+    schemas = register_schema(key, f"{topic}-key"), register_schema(value, f"{topic}-value")
+    in_one_partition = write.changelog and key is None
+    return TopicWriter(
         name=name, table=table, key=key, value=value, upserts=upserts, schemas=schemas,
-        in_one_partition=in_one_partition, mark=None if mark is None else Marking(table=table, mark=mark),
+        in_one_partition=in_one_partition,
+        mark=None if write.mark is None else Marking(table=table, mark=write.mark),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 Commit = tuple[str, int]
 """The writer and the number of a batch, which the table records."""
@@ -30,12 +30,12 @@ def _pause(number: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """The outcome of a commit. ``asked`` is false if the table already had the batch, so that no rows were computed.
+    """The outcome of a commit. ``computed`` is false if the table already had the batch, so that no rows were computed.
 
     ``has`` are facts about the table afterwards, or None if the batch changed nothing.
     """
 
-    asked: bool
+    computed: bool
     has: Mapping[str, Any] | None
 
 
@@ -43,11 +43,11 @@ class Changed(Exception):
     """Another writer has changed the table in the meantime, so the commit must be repeated."""
 
 
-def committed(
-    target: Target,
+def commit_batch(
+    target: LakeTarget,
     commit: Commit,
     *,
-    opened: Callable[[], Opened],
+    open_table: Callable[[], Opened],
     last_batch: Callable[[Opened, str], int],
     attempt: Callable[[Opened], bool],
     has: Callable[[Opened, bool], Mapping[str, Any]],
@@ -55,20 +55,20 @@ def committed(
 ) -> Committed:
     """Commit a batch by ``attempt``, unless the table has it; ``attempt`` returns true if it committed anything.
 
-    ``has`` returns the facts about the table after the batch, given the opened table and whether a commit to it
+    ``has`` returns the facts about the table after the batch, given the table and whether a commit to it
     follows.
 
     If another writer changes the table, the commit is repeated up to ``sink.max-retries`` times, each time after a
-    ``pause`` and with the table ``opened`` again.
+    ``pause`` and with the table opened again.
     """
     retries = int(target.options.get("sink.max-retries", "3"))
     for number in range(retries + 1):
         try:
-            table = opened()  # may create the table, and so may another writer
+            table = open_table()  # may create the table, and so may another writer
             if not _is_next(target, last_batch(table, commit[0]), commit[1]):
-                return Committed(asked=False, has=has(table, False))
+                return Committed(computed=False, has=has(table, False))
             later = has(table, True)
-            return Committed(asked=True, has=later if attempt(table) else None)
+            return Committed(computed=True, has=later if attempt(table) else None)
         except Changed as error:
             if number == retries:
                 raise RunError(
@@ -80,7 +80,7 @@ def committed(
     raise AssertionError
 
 
-def _is_next(target: Target, done: int, batch: int) -> bool:
+def _is_next(target: LakeTarget, done: int, batch: int) -> bool:
     """Return true if ``batch`` is newer than ``done``; raise RunError if the table is ahead of the query."""
     if done > batch:
         raise RunError(

@@ -205,11 +205,11 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     bounds = extremes["min"], extremes["max"]
     if None in bounds or any(isinstance(bound, str) and len(bound) > _LONGEST for bound in bounds):
         return None
-    low, high = map(_told, bounds)
+    low, high = map(_json_bound, bounds)
     return low, high
 
 
-def _told(bound: object) -> Any:
+def _json_bound(bound: object) -> Any:
     if isinstance(bound, datetime):
         text = bound.replace(tzinfo=None).isoformat(timespec="microseconds")
         return f"{text}Z" if bound.tzinfo else text

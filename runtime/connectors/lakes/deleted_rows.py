@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> packed = packed_places(np.array([1, 3]))
->>> kept(packed, 0, 3).tolist(), kept(packed, 3, 2).tolist(), kept(packed, 5, 2).tolist()
+>>> not_deleted(packed, 0, 3).tolist(), not_deleted(packed, 3, 2).tolist(), not_deleted(packed, 5, 2).tolist()
 ([True, False, True], [False, True], [True, True])
 """
 
@@ -20,7 +20,7 @@ def packed_places(places: np.ndarray) -> bytes:
     return zlib.compress(np.packbits(deleted).tobytes())
 
 
-def kept(packed: bytes, start: int, size: int) -> np.ndarray:
+def not_deleted(packed: bytes, start: int, size: int) -> np.ndarray:
     """Return a mask of the ``size`` rows from position ``start``: true for each row that is not deleted."""
     bits = np.frombuffer(zlib.decompress(packed), np.uint8)[start // 8 : (start + size) // 8 + 1]
     deleted = np.unpackbits(bits)[start % 8 : start % 8 + size].astype(np.bool_)

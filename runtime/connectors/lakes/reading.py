@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.lakes.deleted_rows import kept
+from hintplan.runtime.connectors.lakes.deleted_rows import not_deleted
 from hintplan.runtime.connectors.lakes.storage import Storage
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 
@@ -77,7 +77,9 @@ class FileReading:
                 for field in self.schema
             ]
             rows = pa.record_batch(columns, schema=self.schema)
-            yield rows if listed.deleted is None else rows.filter(pa.array(kept(listed.deleted, start, len(rows))))
+            yield (
+                rows if listed.deleted is None else rows.filter(pa.array(not_deleted(listed.deleted, start, len(rows))))
+            )
             start += len(rows)
 
     def _names(self, found: pa.Schema) -> dict[str, str]:

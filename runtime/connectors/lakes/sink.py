@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,15 +13,20 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from hintplan.plans.connectors.connector import Connector
 from hintplan.plans.declarations.tables import Table
-from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.connector import BatchesHad, BatchReader, ConnectorCode, Lacks, Mark
+from hintplan.runtime.connectors.connector import (
+    BatchWriter,
+    CheckedSink,
+    CountingSink,
+    Mark,
+    OverwritingSink,
+    TableSource,
+    TableWrite,
+)
 from hintplan.runtime.connectors.lakes.commits import Commit, Committed
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from hintplan.runtime.connectors.lakes.tasks import Rows
-from hintplan.runtime.connectors.micro_batch import MicroBatch
-from hintplan.runtime.connectors.query_id import query_id
+from hintplan.runtime.connectors.micro_batch import MicroBatch, query_id
 from hintplan.runtime.engine.each_batch import written_by
 
 
@@ -31,7 +37,7 @@ class Committing(Protocol):
     """
 
     def __call__(
-        self, target: Target, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False
+        self, target: LakeTarget, rows: Callable[[], Rows], commit: Commit, *, overwrites: bool = False
     ) -> Committed: ...
 
 
@@ -42,7 +48,7 @@ _ROWS = "rows"
 class LakeBatch:
     """Writes one micro-batch; Spark Connect pickles it to the server, with secrets still unresolved."""
 
-    target: Target
+    target: LakeTarget
     checkpoint: str | None
     commit: Committing
     part: str = ""
@@ -59,14 +65,14 @@ class LakeBatch:
         done = self.commit(self.target.here(), rows, commit)
         if self.mark is not None and done.has is not None:
             self.mark(batch_id, done.has)
-        return done.asked
+        return done.computed
 
     def write_all(self, df: DataFrame) -> None:
         """Write the result of a batch job. Its unique writer name identifies a commit whose confirmation was lost."""
         self.commit(self.target.here(), lambda: df, (f"job-{uuid.uuid4()}", 0))
 
 
-def each_micro_batch(sink: LakeBatch) -> Callable[[MicroBatch, int], int]:
+def each_micro_batch(sink: LakeBatch) -> BatchWriter:
     """Return a function that writes a micro-batch to ``sink`` and returns its number of rows."""
 
     def write(rows: MicroBatch, batch: int) -> int:
@@ -81,53 +87,29 @@ def each_micro_batch(sink: LakeBatch) -> Callable[[MicroBatch, int], int]:
     return write
 
 
-class LakeSink(Protocol):
-    """Returns the sink of a table; ``part`` distinguishes the sinks of one query.
+class Lake(TableSource, CountingSink, CheckedSink, OverwritingSink):
+    """Tables in a data lake, whose versions record the writer and the number of each batch."""
 
-    Raises RunError if the table exists and does not fit.
-    """
+    @abstractmethod
+    def lake_batch(self, write: TableWrite) -> LakeBatch:
+        """Return the writer of micro-batches, after checking the table; RunError if the table does not fit.
 
-    def __call__(
-        self, name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = ""
-    ) -> LakeBatch: ...
+        A client of Spark Connect leaves the check to the server.
+        """
 
+    def stream_writer(self, write: TableWrite, rows: DataFrame) -> DataStreamWriter:
+        return written_by(self.lake_batch(write), rows, write.checkpoint)
 
-def code_of(
-    connector: Connector, *, read_batch: BatchReader, sink: LakeSink, batches_had: BatchesHad, lacks: Lacks
-) -> ConnectorCode:
-    """Return the code of a connector for a data lake."""
+    def micro_batch_writer(self, write: TableWrite) -> BatchWriter:
+        return each_micro_batch(self.lake_batch(write))
 
-    def writer(
-        df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None, mark: Mark | None = None
-    ) -> DataStreamWriter:
-        lake_batch = sink(name, table, changelog=changelog, checkpoint=checkpoint)
-        return written_by(replace(lake_batch, mark=mark), df, checkpoint)
+    def batch_writer(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        return partial(self.lake_batch(write).write_all, rows)
 
-    def micro_batch_writer(
-        name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str, mark: Mark | None = None
-    ) -> Callable[[MicroBatch, int], int]:
-        lake_batch = sink(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
-        return each_micro_batch(replace(lake_batch, mark=mark))
+    def batch_overwriter(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
+        lake_batch = self.lake_batch(write)
+        return partial(replace(lake_batch, commit=partial(lake_batch.commit, overwrites=True)).write_all, rows)
 
-    def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-        return partial(sink(name, table, changelog=False, checkpoint=None).write_all, df)
-
-    def batch_overwriter(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-        lake_batch = sink(name, table, changelog=False, checkpoint=None)
-        return partial(replace(lake_batch, commit=partial(lake_batch.commit, overwrites=True)).write_all, df)
-
-    return ConnectorCode(
-        connector=connector, read_batch=read_batch, writer=writer, micro_batch_writer=micro_batch_writer,
-        batch_writer=batch_writer, batch_overwriter=batch_overwriter, batches_had=batches_had,
-        lacks=lacks,
-    )  # fmt: skip
-
-
-def refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
-    """Raise RunError for a changelog into a table without a primary key."""
-    if changelog and not table.primary_key:
-        raise RunError(
-            f"table {name} cannot take updates: it has no primary key to find rows by",
-            hint="declare PRIMARY KEY (...) NOT ENFORCED",
-            path=f"tables.{name}",
-        )
+    def counts_every_batch(self, table: Table) -> bool:
+        """Return false: a batch without changes makes no version."""
+        return False

@@ -15,7 +15,7 @@ from hintplan.runtime.types import to_arrow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class LakeTarget:
     """The table ``name`` of a plan: its options with secrets unresolved, its physical columns, and its primary key."""
 
     name: str
@@ -27,7 +27,7 @@ class Target:
     catalogued: str = ""
     """The name of the table in its catalog, if it has one."""
 
-    def here(self) -> Target:
+    def here(self) -> LakeTarget:
         """Return the target with a relative directory resolved in this process, on Spark Connect in the server."""
         return replace(self, storage=self.storage.here())
 
@@ -60,9 +60,9 @@ class Target:
         return pa.schema([pa.field(c.name, to_arrow(c.type), nullable=c.name not in required) for c in self.columns])
 
 
-def target_of(name: str, table: Table, path_option: str, *, catalogued: str = "") -> Target:
+def lake_target(name: str, table: Table, path_option: str, *, catalogued: str = "") -> LakeTarget:
     """Return the target for ``table``."""
-    return Target(
+    return LakeTarget(
         name=name,
         options=dict(table.options),
         columns=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical),

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from hintplan.runtime.connectors.lakes.data_files import FILES_DDL, DataFile, FileWriting, file_of
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
 from hintplan.runtime.kernels.not_null import refuse_nulls
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
@@ -28,7 +28,7 @@ Rows: TypeAlias = "DataFrame | pa.Table"
 _PLACE = "__place"
 
 
-def written_files(rows: Rows, target: Target, writing: FileWriting) -> list[DataFile]:
+def written_files(rows: Rows, target: LakeTarget, writing: FileWriting) -> list[DataFile]:
     """Return the new files with ``rows``, which are not in any version of the table yet."""
     if isinstance(rows, pa.Table):
         return list(writing.written([rows]))
@@ -37,12 +37,12 @@ def written_files(rows: Rows, target: Target, writing: FileWriting) -> list[Data
     return _collected(frame, writing)
 
 
-def written_first(rows: DataFrame, target: Target, writing: FileWriting) -> list[DataFile]:
+def written_first(rows: DataFrame, target: LakeTarget, writing: FileWriting) -> list[DataFile]:
     """Return the new files for an empty table, with the net result of the changes in ``rows``."""
     return _collected(_by_key(rows, target), NettedFiles(target=target, writing=writing))
 
 
-def netted(rows: Rows, target: Target) -> pa.Table:
+def net_changes(rows: Rows, target: LakeTarget) -> pa.Table:
     """Return the changes in ``rows`` on the driver, one per key.
 
     :func:`~hintplan.runtime.connectors.netted_rows.net_rows` defines the result.
@@ -59,7 +59,7 @@ def netted(rows: Rows, target: Target) -> pa.Table:
 class Netting:
     """Nets the changes of a task in ``mapInArrow``; the task has all changes of each key."""
 
-    target: Target
+    target: LakeTarget
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from self.net(batches).to_batches()
@@ -75,7 +75,7 @@ class Netting:
 class NettedFiles:
     """Writes the net result of a task's changes to files, in ``mapInArrow``."""
 
-    target: Target
+    target: LakeTarget
     writing: FileWriting
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -84,20 +84,20 @@ class NettedFiles:
         yield from self.writing(remaining.to_batches())
 
 
-def _net(rows: pa.Table, target: Target) -> pa.Table:
+def _net(rows: pa.Table, target: LakeTarget) -> pa.Table:
     changes = net_rows(rows, target.primary_key)
     refuse_nulls(changes, target.primary_key, target.name)
     refuse_nulls(changes.filter(pc.invert(changes[DELETED])), target.required, target.name)
     return changes.select([*target.schema.names, DELETED]).cast(_with_deleted(target))
 
 
-def _with_deleted(target: Target) -> pa.Schema:
+def _with_deleted(target: LakeTarget) -> pa.Schema:
     """Return the schema of changes, in which a deleted row may have no values except its key."""
     fields = [field.with_nullable(True) for field in target.schema]
     return pa.schema([*fields, pa.field(DELETED, pa.bool_())])
 
 
-def _by_key(rows: DataFrame, target: Target) -> DataFrame:
+def _by_key(rows: DataFrame, target: LakeTarget) -> DataFrame:
     """Return the rows with their order in a column, partitioned so that one task has all changes of a key."""
     parallelism = (
         target.options.get("sink.parallelism") or rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1

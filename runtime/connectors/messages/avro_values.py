@@ -4,9 +4,9 @@ A nullable column is a union with null. By default, TIMESTAMP is ``timestamp-mil
 legacy mapping, TIMESTAMP is ``local-timestamp``, and TIMESTAMP_LTZ is ``timestamp``.
 
 >>> part = Part(format="avro", columns=(TableColumn(name="id", type="INT NOT NULL"),), fields=("id",), options={})
->>> schema_of(part)["fields"]
+>>> avro_schema(part)["fields"]
 [{'name': 'id', 'type': 'int'}]
->>> avro_encoder(part, schema_of(part))([1]), avro_decoder(part, ("id",), schema_of(part))(b"\x02")
+>>> avro_encoder(part, avro_schema(part))([1]), avro_decoder(part, ("id",), avro_schema(part))(b"\x02")
 (b'\x02', [1])
 """
 
@@ -17,24 +17,29 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.declarations.tables import TableColumn
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.runtime.connectors.messages.json_in import fitting
 
+if TYPE_CHECKING:
+    from fastavro.types import Schema
+
+Kind = TypeVar("Kind")
+
 __all__ = [
     "FAULTS",
     "TableColumn",
     "avro_decoder",
     "avro_encoder",
+    "avro_schema",
     "fields_writer",
     "from_avro",
     "record_reader",
     "record_schema",
     "record_writer",
-    "schema_of",
     "values_reader",
 ]
 
@@ -56,7 +61,7 @@ def is_legacy(part: Part) -> bool:
     return part.format != "avro" or part.option("timestamp_mapping.legacy") == "true"
 
 
-def schema_of(part: Part) -> dict[str, Any]:
+def avro_schema(part: Part) -> dict[str, Any]:
     """Return the schema with which messages of ``part`` are written; raise ValueError for an unsupported column."""
     types = {field: column.type for field, column in zip(part.fields, part.columns, strict=True)}
     return record_schema(types, legacy=is_legacy(part))
@@ -81,12 +86,12 @@ def _fields(types: Mapping[str, DataType], name: str, legacy: bool) -> list[dict
     ]
 
 
-def _nullable(data_type: DataType, name: str, legacy: bool) -> Any:
+def _nullable(data_type: DataType, name: str, legacy: bool) -> Schema:
     schema = _schema(data_type, name, legacy)
     return ["null", schema] if data_type.nullable else schema
 
 
-def _schema(data_type: DataType, name: str, legacy: bool) -> Any:
+def _schema(data_type: DataType, name: str, legacy: bool) -> Schema:
     root = data_type.root
     if root in _PLAIN:
         return _PLAIN[root]
@@ -114,13 +119,13 @@ def _schema(data_type: DataType, name: str, legacy: bool) -> Any:
     return {"type": "record", "name": name.rpartition(".")[2], "fields": _fields(children, name, legacy)}
 
 
-def avro_decoder(part: Part, wanted: Collection[str], schema: Any) -> Callable[[bytes], Sequence[Any]]:
+def avro_decoder(part: Part, wanted: Collection[str], schema: Schema) -> Callable[[bytes], Sequence[Any]]:
     """Return a function that decodes bytes of ``schema`` to the values of ``part``, or raises ValueError."""
     read, values_of = record_reader(schema), values_reader(part, wanted)
     return lambda message: values_of(read(message))
 
 
-def record_reader(schema: Any) -> Callable[[bytes], dict[str, Any]]:
+def record_reader(schema: Schema) -> Callable[[bytes], dict[str, Any]]:
     """Return a function that decodes bytes of ``schema`` to the fields of a record, or raises ValueError."""
     from fastavro import parse_schema, schemaless_reader
 
@@ -157,7 +162,7 @@ def values_reader(part: Part, wanted: Collection[str]) -> Callable[[Mapping[str,
     return values_of
 
 
-def avro_encoder(part: Part, schema: Any) -> Callable[[Sequence[Any]], bytes]:
+def avro_encoder(part: Part, schema: Schema) -> Callable[[Sequence[Any]], bytes]:
     """Return a function that encodes the values of ``part`` with ``schema``.
 
     It raises ValueError for NULL in a NOT NULL column.
@@ -166,7 +171,7 @@ def avro_encoder(part: Part, schema: Any) -> Callable[[Sequence[Any]], bytes]:
     return lambda values: write(record_of(values))
 
 
-def record_writer(schema: Any) -> Callable[[Mapping[str, Any]], bytes]:
+def record_writer(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
     """Return a function that encodes the fields of a record with ``schema``."""
     from fastavro import parse_schema, schemaless_writer
 
@@ -260,7 +265,7 @@ def _plain_from_avro(data_type: DataType) -> Callable[[Any], Any]:
     return lambda value: bytes(_as(value, data_type, bytes))
 
 
-def _as(value: Any, data_type: DataType, kind: Any) -> Any:
+def _as(value: object, data_type: DataType, kind: type[Kind] | tuple[type[Kind], ...]) -> Kind:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ValueError(f"a value of {type(value).__name__} is not {data_type.as_nullable()}")
     return value

@@ -6,7 +6,7 @@ The record is Debezium's envelope. Its fields ``before``, ``after`` and ``op`` a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.declarations.types import DataType, parse_type
@@ -20,12 +20,15 @@ from hintplan.runtime.connectors.messages.avro_values import (
 from hintplan.runtime.connectors.messages.change_events import Change, adds, debezium_changes
 from hintplan.runtime.connectors.messages.registry import head_of, of_any_schema
 
+if TYPE_CHECKING:
+    from fastavro.types import Schema
+
 
 def debezium_avro_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
     """Return a function that decodes a message with any schema in the registry; an empty message has no changes."""
     values = values_reader(part, wanted)
 
-    def of_schema(schema: Any) -> Callable[[bytes], list[Change]]:
+    def of_schema(schema: Schema) -> Callable[[bytes], list[Change]]:
         read = record_reader(schema)
         return lambda message: debezium_changes(read(message), values)
 

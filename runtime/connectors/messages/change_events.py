@@ -12,7 +12,7 @@ from typing import Any
 
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.runtime.connectors.messages.json_in import parse
-from hintplan.runtime.connectors.messages.json_objects import fields_of, json_row_encoder, values_of
+from hintplan.runtime.connectors.messages.json_objects import json_row_encoder, object_fields, values_of
 from hintplan.runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
 Change = tuple[int, Sequence[Any]]
@@ -20,7 +20,7 @@ Change = tuple[int, Sequence[Any]]
 
 def debezium_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
     """Return a function that decodes a message to its changes."""
-    fields, with_schema = fields_of(part, wanted), part.option("schema-include") == "true"
+    fields, with_schema = object_fields(part, wanted), part.option("schema-include") == "true"
 
     def changes(document: dict[str, Any]) -> list[Change]:
         payload = document.get("payload") if with_schema else document
@@ -45,7 +45,7 @@ def debezium_changes(payload: Mapping[str, Any], values: Callable[[dict[str, Any
 
 def canal_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
     """Return a function that decodes a message to its changes; it ignores changes of other databases and tables."""
-    fields = fields_of(part, wanted)
+    fields = object_fields(part, wanted)
     filters = [
         (key, re.compile(pattern)) for key in ("database", "table") if (pattern := part.option(f"{key}.include"))
     ]

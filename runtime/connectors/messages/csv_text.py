@@ -28,7 +28,7 @@ class CsvStyle:
     null: str | None = None
 
 
-def style_of(part: Part) -> CsvStyle:
+def csv_style_of(part: Part) -> CsvStyle:
     """Return the style in the options of ``part``."""
     return CsvStyle(
         delimiter=(part.option("field-delimiter") or ",").replace("\\t", "\t"),
@@ -40,7 +40,7 @@ def style_of(part: Part) -> CsvStyle:
 
 def csv_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
     """Return a function that decodes a message to the fields of ``part``, in their order."""
-    style, lenient = style_of(part), part.option("ignore-parse-errors") == "true"
+    style, lenient = csv_style_of(part), part.option("ignore-parse-errors") == "true"
     decoders = [(field, text_decoder(column.type)) for field, column in zip(part.fields, part.columns, strict=True)]
 
     def decode(message: bytes) -> Sequence[Any] | None:
@@ -67,7 +67,7 @@ def csv_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
 
 def csv_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
     """Return a function that encodes values, in the order of the fields of ``part``, as a message."""
-    style = style_of(part)
+    style = csv_style_of(part)
     # Like Flink, quote a text that has any character up to the highest special character. Numbers need no quotes.
     safe = chr(max(map(ord, (style.delimiter, style.quote or "\0", style.escape or "\0", "\r"))) + 1)
     writers = [(plain_text(column.type), parse_type(column.type).root in _UNQUOTED) for column in part.columns]

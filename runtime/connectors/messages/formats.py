@@ -22,7 +22,7 @@ from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import reason
 from hintplan.runtime.code_files import read_definition
-from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
+from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, avro_schema
 from hintplan.runtime.connectors.messages.change_avro import (
     debezium_avro_decoder,
     debezium_avro_encoder,
@@ -53,7 +53,7 @@ _NEEDS = {**dict.fromkeys((*AVRO, *OF_REGISTRY), ("fastavro", "fastavro")), PROT
 """The module and the package that a format needs."""
 
 
-def prepared(table: str, part: Part) -> Part:
+def prepare_part(table: str, part: Part) -> Part:
     """Return ``part`` of ``table`` with the definition of its message, if its format has one.
 
     Raises RunError if this Python lacks a package, or if the columns do not match the definition.
@@ -96,7 +96,7 @@ def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
     if part.format == "json":
         return json_row_decoder(part, wanted)
     if part.format == "avro":
-        return avro_decoder(part, wanted, schema_of(part))
+        return avro_decoder(part, wanted, avro_schema(part))
     if part.format == CONFLUENT:
         return confluent_decoder(part, wanted)
     if part.format == PROTOBUF:
@@ -123,7 +123,7 @@ def _inserted(message: bytes, *, decode: RowDecoder) -> Iterable[Change]:
 def row_encoder(part: Part, schema: int | None = None) -> Callable[[Sequence[Any]], bytes | None]:
     """Return a function that encodes the values of a part's columns; ``schema`` is its id in the registry, if any."""
     if part.format == "avro":
-        return avro_encoder(part, schema_of(part))
+        return avro_encoder(part, avro_schema(part))
     if part.format == PROTOBUF:
         return protobuf_encoder(part)
     if schema is not None:
@@ -134,11 +134,11 @@ def row_encoder(part: Part, schema: int | None = None) -> Callable[[Sequence[Any
     return csv_encoder(part) if part.format == "csv" else raw_encoder(part)
 
 
-def registered(part: Part | None, subject: str) -> int | None:
+def register_schema(part: Part | None, subject: str) -> int | None:
     """Return the id of the schema of ``part`` in its registry, after registering it; None without a registry."""
     if part is None or part.format not in OF_REGISTRY:
         return None
-    schema = envelope_of(part) if part.format == DEBEZIUM_AVRO else schema_of(part)
+    schema = envelope_of(part) if part.format == DEBEZIUM_AVRO else avro_schema(part)
     return registry_of(part).register(part.option("subject") or subject, schema)
 
 

@@ -20,7 +20,7 @@ import pyarrow.json
 
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.declarations.types import DataType, parse_type
-from hintplan.runtime.connectors.messages.json_objects import style_of
+from hintplan.runtime.connectors.messages.json_objects import json_style_of
 from hintplan.runtime.connectors.messages.texts_out import JsonStyle, json_encoder, json_text
 from hintplan.runtime.types import to_arrow
 
@@ -128,7 +128,7 @@ def _all_match(column: pa.Array, pattern: str) -> bool:
 
 def columns_writer(part: Part) -> Callable[[pa.RecordBatch], pa.Array] | None:
     """Return a function that encodes batches as JSON objects; None if ``part`` must be written row by row."""
-    if part.format != "json" or (style := style_of(part)).without_nulls:
+    if part.format != "json" or (style := json_style_of(part)).without_nulls:
         return None
     writers = [(column.name, _writer(column.type, style)) for column in part.columns]
     before = [f"{'{' if not number else ','}{json_text(field)}:" for number, field in enumerate(part.fields)]

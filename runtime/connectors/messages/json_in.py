@@ -21,11 +21,12 @@ import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 from hintplan.plans.declarations.types import DataType, parse_type
 
 Decoder = Callable[[Any], Any]
+Kind = TypeVar("Kind")
 
 _BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
@@ -203,7 +204,7 @@ def _base64(text: str) -> bytes:
         raise ValueError(f"{_shown(text)} is not Base64, which BYTES are written in") from None
 
 
-def _as(kind: type, value: object, data_type: DataType) -> Any:
+def _as(kind: type[Kind], value: object, data_type: DataType) -> Kind:
     if not isinstance(value, kind) or isinstance(value, Digits):
         raise _misfit(value, data_type)
     return value

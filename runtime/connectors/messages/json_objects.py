@@ -12,7 +12,7 @@ from hintplan.runtime.connectors.messages.texts_out import JsonStyle, json_encod
 Fields = Sequence[tuple[str, Decoder | None]]
 
 
-def fields_of(part: Part, wanted: Collection[str]) -> Fields:
+def object_fields(part: Part, wanted: Collection[str]) -> Fields:
     """Return the decoder of each field of ``part``, or None for a column that is not ``wanted``."""
     iso, lenient = part.option("timestamp-format.standard") == "iso-8601", part.option("ignore-parse-errors") == "true"
     return [
@@ -34,7 +34,7 @@ def values_of(found: Mapping[str, Any], fields: Fields) -> list[Any]:
 
 def json_row_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Sequence[Any] | None]:
     """Return a function that decodes a message to the columns of ``part``; only columns in ``wanted`` get values."""
-    fields, lenient = fields_of(part, wanted), part.option("ignore-parse-errors") == "true"
+    fields, lenient = object_fields(part, wanted), part.option("ignore-parse-errors") == "true"
     complete = part.option("fail-on-missing-field") == "true"
 
     def decode(message: bytes) -> Sequence[Any] | None:
@@ -55,7 +55,7 @@ def json_row_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], S
     return decode
 
 
-def style_of(part: Part) -> JsonStyle:
+def json_style_of(part: Part) -> JsonStyle:
     """Return the style in which objects of ``part`` are written."""
     changes = part.format != "json"
     return JsonStyle(
@@ -67,6 +67,6 @@ def style_of(part: Part) -> JsonStyle:
 
 def json_row_encoder(part: Part) -> Callable[[Sequence[Any]], str]:
     """Return a function that encodes values, in the order of the fields of ``part``, as an object."""
-    style = style_of(part)
+    style = json_style_of(part)
     columns = zip(part.fields, part.columns, strict=True)
     return object_encoder([(field, json_encoder(column.type, style)) for field, column in columns], style)

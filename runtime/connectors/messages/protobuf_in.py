@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.declarations.types import DataType, parse_type
-from hintplan.runtime.connectors.messages.protobuf_message import fields_of, is_map, is_proto3, message_of
+from hintplan.runtime.connectors.messages.protobuf_message import is_map, is_proto3, message_fields, message_of
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
+    from google.protobuf.message import Message
 
 Convert = Callable[[Any], Any]
 _HALF = {"INT": 1 << 31, "BIGINT": 1 << 63}
@@ -65,7 +66,7 @@ def _getter(field: FieldDescriptor, declared: DataType, absent: _Absent) -> Conv
     if field.is_repeated:
         convert = _repeated(field, declared, absent)
 
-        def repeated(message: Any) -> Any:
+        def repeated(message: Message) -> object:
             values = getattr(message, name)
             return convert(values) if absent.every or values else None
 
@@ -80,14 +81,14 @@ def _repeated(field: FieldDescriptor, declared: DataType, absent: _Absent) -> Co
     if not is_map(field):
         convert_element = _from_one(field, declared.children[0], absent)
         return lambda values: [convert_element(value) for value in values]
-    fields = fields_of(field)
+    fields = message_fields(field)
     key, value = (_from_one(fields[n], c, absent) for n, c in zip(("key", "value"), declared.children, strict=True))
     return lambda values: [(key(map_key), value(values[map_key])) for map_key in values]
 
 
 def _from_one(field: FieldDescriptor, declared: DataType, absent: _Absent) -> Convert:
     if field.message_type is not None:
-        fields = fields_of(field)
+        fields = message_fields(field)
         getters = [(n, _getter(fields[n], c, absent)) for n, c in zip(declared.names, declared.children, strict=True)]
         return lambda message: {name: get(message) for name, get in getters}
     if field.enum_type is not None:

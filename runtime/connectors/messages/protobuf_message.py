@@ -114,7 +114,7 @@ def _misfit(field: FieldDescriptor, declared: DataType) -> str:
     if is_map(field):
         if declared.root != "MAP":
             return "a map"
-        fields = fields_of(field)
+        fields = message_fields(field)
         problems = (_misfit_of_one(fields[n], c) for n, c in zip(("key", "value"), declared.children, strict=True))
         return next((f"a map with {problem}" for problem in problems if problem), "")
     if declared.root != "ARRAY":
@@ -141,7 +141,7 @@ def _misfit_of_one(field: FieldDescriptor, declared: DataType) -> str:
     return "" if root == expected else expected
 
 
-def fields_of(field: FieldDescriptor) -> Mapping[str, FieldDescriptor]:
+def message_fields(field: FieldDescriptor) -> Mapping[str, FieldDescriptor]:
     """Return the fields of the message, or of the map entries, in a field."""
     assert field.message_type is not None
     return field.message_type.fields_by_name

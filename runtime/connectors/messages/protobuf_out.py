@@ -6,15 +6,16 @@ the value of ``protobuf.write-null-string-literal``. A name or number that is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.declarations.types import DataType, parse_type
-from hintplan.runtime.connectors.messages.protobuf_message import fields_of, is_map, message_of
+from hintplan.runtime.connectors.messages.protobuf_message import is_map, message_fields, message_of
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
+    from google.protobuf.message import Message
 
 Convert = Callable[[Any], Any]
 _FULL = {"INT": 1 << 32, "BIGINT": 1 << 64}
@@ -40,7 +41,7 @@ def protobuf_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
     return encode
 
 
-def _setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Any, Any], None]:
+def _setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Message, Any], None]:
     """Return a function that sets a field of a message to a value that is not NULL."""
     name = field.name
     if is_map(field):
@@ -50,14 +51,14 @@ def _setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callabl
         fill = _filler(field, child, literal)
         if not field.is_repeated:
 
-            def put(output: Any, value: Any) -> None:
+            def put(output: Message, value: Mapping[str, Any]) -> None:
                 inner = getattr(output, name)
                 inner.SetInParent()
                 fill(inner, value)
 
             return put
 
-        def add(output: Any, values: Any) -> None:
+        def add(output: Message, values: Iterable[Any]) -> None:
             for value in values:
                 inner = getattr(output, name).add()
                 if value is not None:
@@ -71,12 +72,12 @@ def _setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callabl
     return lambda output, value: setattr(output, name, convert(value))
 
 
-def _filler(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Any, Any], None]:
+def _filler(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Message, Any], None]:
     """Return a function that fills a message from a ROW."""
-    fields = fields_of(field)
+    fields = message_fields(field)
     setters = [(n, _setter(fields[n], c, literal)) for n, c in zip(declared.names, declared.children, strict=True)]
 
-    def fill(inner: Any, value: Any) -> None:
+    def fill(inner: Message, value: Mapping[str, Any]) -> None:
         for name, put in setters:
             if value[name] is not None:
                 put(inner, value[name])
@@ -84,14 +85,14 @@ def _filler(field: FieldDescriptor, declared: DataType, literal: str) -> Callabl
     return fill
 
 
-def _map_setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Any, Any], None]:
-    fields, name = fields_of(field), field.name
+def _map_setter(field: FieldDescriptor, declared: DataType, literal: str) -> Callable[[Message, Any], None]:
+    fields, name = message_fields(field), field.name
     key_type, value_type = declared.children
     key = _or_default(fields["key"], key_type, literal)
     if fields["value"].message_type is not None:
         fill = _filler(fields["value"], value_type, literal)
 
-        def put_messages(output: Any, entries: Any) -> None:
+        def put_messages(output: Message, entries: Iterable[tuple[Any, Any]]) -> None:
             for map_key, value in entries:
                 inner = getattr(output, name)[key(map_key)]
                 if value is not None:
@@ -100,7 +101,7 @@ def _map_setter(field: FieldDescriptor, declared: DataType, literal: str) -> Cal
         return put_messages
     convert_value = _or_default(fields["value"], value_type, literal)
 
-    def put(output: Any, entries: Any) -> None:
+    def put(output: Message, entries: Iterable[tuple[Any, Any]]) -> None:
         values = getattr(output, name)
         for map_key, value in entries:
             values[key(map_key)] = convert_value(value)
@@ -115,7 +116,7 @@ def _or_default(field: FieldDescriptor, declared: DataType, literal: str) -> Con
     return lambda value: instead if value is None else convert(value)
 
 
-def _zero(field: FieldDescriptor) -> Any:
+def _zero(field: FieldDescriptor) -> bytes | bool | int:
     if field.cpp_type == field.CPPTYPE_STRING:
         return b""
     return False if field.cpp_type == field.CPPTYPE_BOOL else 0

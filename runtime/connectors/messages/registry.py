@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http.client import HTTPException
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
@@ -23,9 +23,12 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Re
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.connectors.reach import http_host
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
+from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, avro_schema
 from hintplan.runtime.lookup.sources.hosts import refuse_link_local
 from hintplan.runtime.secrets import resolve
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 Read = TypeVar("Read")
 
@@ -43,11 +46,12 @@ class Registry:
     user_info: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
 
-    def schema(self, number: int) -> Any:
+    def schema(self, number: int) -> Schema:
         """Return the schema with the id ``number``; raise RunError if the registry has none, or does not answer."""
-        return json.loads(_schema(self, number))
+        schema: Schema = json.loads(_schema(self, number))
+        return schema
 
-    def register(self, subject: str, schema: Any) -> int:
+    def register(self, subject: str, schema: Schema) -> int:
         """Return the id of ``schema`` under ``subject``, and register it if needed; raise RunError on failure."""
         body = json.dumps({"schema": json.dumps(schema)}).encode()
         return int(_answer(self, f"/subjects/{quote(subject, safe='')}/versions", body, "id"))
@@ -65,7 +69,7 @@ def confluent_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], 
     return of_any_schema(part, lambda schema: avro_decoder(part, wanted, schema))
 
 
-def of_any_schema(part: Part, decoder: Callable[[Any], Callable[[bytes], Read]]) -> Callable[[bytes], Read]:
+def of_any_schema(part: Part, decoder: Callable[[Schema], Callable[[bytes], Read]]) -> Callable[[bytes], Read]:
     """Return a function that decodes messages with any schema in the registry of ``part``.
 
     ``decoder`` returns the decoder for a schema.
@@ -87,7 +91,7 @@ def of_any_schema(part: Part, decoder: Callable[[Any], Callable[[bytes], Read]])
 
 def confluent_encoder(part: Part, number: int) -> Callable[[Sequence[Any]], bytes]:
     """Return a function that encodes a message with the schema of ``part``, whose id in the registry is ``number``."""
-    head, write = head_of(number), avro_encoder(part, schema_of(part))
+    head, write = head_of(number), avro_encoder(part, avro_schema(part))
     return lambda values: head + write(values)
 
 
@@ -102,7 +106,7 @@ def _schema(registry: Registry, number: int) -> str:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+    def redirect_request(self, *args: object, **kwargs: object) -> None:
         return None
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hintplan.plans.connectors.redis import KEY_PATTERN, REDIS
 from hintplan.plans.declarations.computations import LookupMode
-from hintplan.runtime.connectors.connector import ConnectorCode
+from hintplan.runtime.connectors.connector import LookupTable
 from hintplan.runtime.lookup.api import LookupContext
-from hintplan.runtime.lookup.source import source_of_classes
+from hintplan.runtime.lookup.source import LookupSource, source_of_classes
 from hintplan.runtime.lookup.sources.addressing import addressed_columns
 
 __all__ = ["CODE"]
@@ -25,4 +27,14 @@ _SOURCE = source_of_classes(
     packages=("redis",),
 )
 
-CODE = ConnectorCode(connector=REDIS, lookup=lambda options: _SOURCE)
+
+class RedisCode(LookupTable):
+    """Looks rows up in Redis, by a key that a pattern makes from the key columns."""
+
+    connector = REDIS
+
+    def lookup_source(self, options: Mapping[str, str]) -> LookupSource:
+        return _SOURCE
+
+
+CODE = RedisCode()

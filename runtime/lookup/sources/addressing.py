@@ -6,7 +6,7 @@ fetched the value.
 
 from __future__ import annotations
 
-from hintplan.plans.connectors.texts.key_pattern import Slot, parse_pattern, pattern_columns
+from hintplan.plans.connectors.key_pattern import Slot, parse_pattern, pattern_columns
 from hintplan.plans.errors import RunError
 from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.secrets import resolve

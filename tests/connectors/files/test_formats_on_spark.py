@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.filesystem.file_sink import FORMAT_CLASSES
-from hintplan.runtime.connectors.table import batch_writer, read, read_batch, writer
+from hintplan.runtime.connectors.table import batch_writer, read_batch, read_stream, stream_writer
 from hintplan.runtime.operator import KIND
 from tests.flink.files import FORMATS as FLINK_FORMATS
 from tests.flink.files import TYPES as FLINK_TYPES
@@ -142,7 +142,7 @@ def others_read(path: Path, chosen: str) -> list[dict[str, Any]]:
 
 
 def streamed(frame: Any, target: Table, checkpoint: Path, *, changelog: bool = False) -> None:
-    out = writer(frame, "t", target, changelog=changelog, checkpoint=str(checkpoint))
+    out = stream_writer(frame, "t", target, changelog=changelog, checkpoint=str(checkpoint))
     out.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
 
 
@@ -181,7 +181,9 @@ def test_others_read_what_a_stream_and_a_batch_job_write(session, tmp_path: Path
     others_write(tmp_path / "in", chosen)
     options = {"avro.codec": "deflate"} if chosen == "avro" else {}
     source = table(tmp_path / "in", chosen)
-    streamed(read(session, "t", source, tuple(TYPES)), table(tmp_path / "s", chosen, options=options), tmp_path / "c")
+    streamed(
+        read_stream(session, "t", source, tuple(TYPES)), table(tmp_path / "s", chosen, options=options), tmp_path / "c"
+    )
     batch_writer(read_batch(session, "t", source, tuple(TYPES)), "t", table(tmp_path / "b", chosen, options=options))()
     for written in ("s", "b"):
         assert others_read(tmp_path / written, chosen) == sorted_rows(ROWS)
@@ -212,7 +214,7 @@ def test_a_directory_of_changes_is_read_as_changes(spark, tmp_path: Path, chosen
     sink = table(tmp_path / "o", chosen, columns, options={"sink.changelog": "true"}, **more)
     streamed(stream, sink, tmp_path / "c", changelog=True)
     source = table(tmp_path / "o", chosen, columns, options={"source.changelog": "true"}, **more)
-    found = read(spark, "t", source, tuple(columns))
+    found = read_stream(spark, "t", source, tuple(columns))
     query = found.writeStream.format("parquet").option("path", str(tmp_path / "r"))
     query.option("checkpointLocation", str(tmp_path / "rc")).trigger(availableNow=True).start().awaitTermination()
     assert sorted(map(tuple, spark.read.schema(found.schema).parquet(str(tmp_path / "r")).collect())) == expected

@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from hintplan.plans.declarations.tables import Table, TableColumn
-from hintplan.runtime.connectors.table import batch_writer, read, read_batch, writer
+from hintplan.runtime.connectors.table import batch_writer, read_batch, read_stream, stream_writer
 from tests.flink.files import PARTITIONS
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
@@ -67,15 +67,15 @@ def test_directories_are_named_as_flink_names_them(spark, tmp_path: Path, kind: 
 def test_a_stream_writes_partitions_and_reads_those_that_come_later(spark, tmp_path: Path) -> None:
     columns = {"id": "BIGINT", "day": "DATE", "n": "INT", "v": "STRING"}
     put(tmp_path / "in" / "1.json", *({"id": i, "day": f"2020-01-0{i % 2 + 1}", "n": i % 3} for i in range(6)))
-    source = read(spark, "s", table(tmp_path / "in", columns), tuple(columns))
+    source = read_stream(spark, "s", table(tmp_path / "in", columns), tuple(columns))
     sink = table(tmp_path / "o", columns, "day", "n")
 
     def write() -> None:
-        out = writer(source, "t", sink, changelog=False, checkpoint=str(tmp_path / "c"))
+        out = stream_writer(source, "t", sink, changelog=False, checkpoint=str(tmp_path / "c"))
         out.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start().awaitTermination()
 
     write()
-    again = read(spark, "t", sink, ("n", "id", "day"))
+    again = read_stream(spark, "t", sink, ("n", "id", "day"))
     first = [(i % 3, i, f"2020-01-0{i % 2 + 1}") for i in range(6)]
     assert [(n, i, str(day)) for n, i, day in streamed(spark, again, tmp_path / "r")] == sorted(first, key=str)
     put(tmp_path / "in" / "2.json", {"id": 9, "day": None, "n": 9})
@@ -91,7 +91,10 @@ def test_only_files_in_partitions_of_all_columns_count(spark, tmp_path: Path) ->
         put(path / name / f"{at}.json", {"v": at, "k": "in the file"})
     source = table(path, {"v": "INT", "k": "STRING", "n": "INT"}, "k", "n")
     assert rows(read_batch(spark, "t", source, ("v", "k", "n"))) == [(0, "a", 1), (1, "b+c/", 2)]
-    assert streamed(spark, read(spark, "t", source, ("v", "k", "n")), tmp_path / "r") == [(0, "a", 1), (1, "b+c/", 2)]
+    assert streamed(spark, read_stream(spark, "t", source, ("v", "k", "n")), tmp_path / "r") == [
+        (0, "a", 1),
+        (1, "b+c/", 2),
+    ]
     # Read by the last two names, the first of these files would be in a partition of its own path.
     inner = table(tmp_path, {"v": "INT", "k": "STRING"}, "k")
     assert rows(read_batch(spark, "t", inner, ("v",))) == []

@@ -18,7 +18,7 @@ from hintplan.plans.connectors.files.formats import FORMATS
 from hintplan.plans.declarations.tables import Column, Table, TableColumn
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.filesystem.scan import FilesScan
-from hintplan.runtime.connectors.table import batch_writer, read, read_batch, wrong_line
+from hintplan.runtime.connectors.table import batch_writer, find_wrong_line, read_batch, read_stream
 from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.spark.explanation import WrongLine
 from hintplan.runtime.types import to_arrow, to_spark
@@ -150,7 +150,7 @@ def test_odd_values_come_back(spark, tmp_path: Path, chosen: str) -> None:
     (first, second) = (table(tmp_path / name, chosen, columns) for name in ("a", "b"))
     batch_writer(frame.coalesce(1), "t", first)()
     assert different(read_batch(spark, "t", first, tuple(columns)).toArrow(), rows, columns) == {}
-    streamed(read(spark, "t", first, tuple(columns)), second, tmp_path / "c")
+    streamed(read_stream(spark, "t", first, tuple(columns)), second, tmp_path / "c")
     assert different(read_batch(spark, "t", second, tuple(columns)).toArrow(), rows, columns) == {}
     if chosen == "orc":
         with pytest.raises(RunError, match="out of range for nanosecond"):  # of a year beyond those that Arrow reads
@@ -217,7 +217,7 @@ def test_a_wrong_last_column_fails_the_run_or_is_null(spark, tmp_path: Path) -> 
     source = table(tmp_path / "in", "csv", {"a": "STRING", "b": "INT"})
     with pytest.raises(PySparkException, match=r"MALFORMED_RECORD_IN_PARSING\].*a\.csv\. Column b is not int: 2x"):
         read_batch(spark, "t", source, ("a", "b")).collect()
-    wrong = wrong_line(spark, {"t": source}, str(tmp_path / "in" / "a.csv"))
+    wrong = find_wrong_line(spark, {"t": source}, str(tmp_path / "in" / "a.csv"))
     assert wrong == WrongLine(format="csv", text="c,2x", column="'b' is INT, and has 2x")
     lenient = table(tmp_path / "in", "csv", {"a": "STRING", "b": "INT"}, **{"csv.ignore-parse-errors": "true"})
     found = [tuple(row) for row in read_batch(spark, "t", lenient, ("a", "b")).collect()]
@@ -242,7 +242,7 @@ def test_the_column_of_a_wrong_line_is_named(spark, tmp_path: Path, format_: str
     right = {"json": '{"a": 1, "b": 2, "c": 1.5}', "csv": "1,2,1.5"}[format_]
     (tmp_path / "in" / f"a.{format_}").write_text(f"{right}\n{line}\n")
     source = table(tmp_path / "in", format_, {"a": "BIGINT", "b": "INT", "c": "DECIMAL(4, 1)"})
-    wrong = wrong_line(spark, {"t": source}, str(tmp_path / "in" / f"a.{format_}"))
+    wrong = find_wrong_line(spark, {"t": source}, str(tmp_path / "in" / f"a.{format_}"))
     assert wrong == WrongLine(format=format_, text=line, column=column)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.delta.write import writing_of
-from hintplan.runtime.connectors.lakes.target import target_of
+from hintplan.runtime.connectors.lakes.target import lake_target
 from hintplan.runtime.connectors.lakes.tasks import written_files
 from tests.connectors.lakes.lakes import DeltaLake, lake_table
 from tests.connectors.lakes.readers import actions, delta_rows
@@ -31,7 +31,7 @@ def test_files_that_a_crash_has_left_are_in_no_version(spark: SparkSession, tmp_
     write = sink(spark, table)
     first, second = (arrow(table, [("+I", (i, "a"))], changelog=False) for i in (1, 2))
     write(first, 0)
-    target = target_of("r", table, "table-path").here()
+    target = lake_target("r", table, "table-path").here()
     left = written_files(second, target, writing_of(target, ()))  # and there it ends
     assert [(tmp_path / "t" / file.path).is_file() for file in left] == [True]
     write(second, 1)

@@ -18,8 +18,8 @@ from deltalake import DeltaTable, write_deltalake
 from hintplan.plans.connectors.delta import PATH
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.delta.files import files_of
-from hintplan.runtime.connectors.delta.table import opened
-from hintplan.runtime.connectors.lakes.target import Target, target_of
+from hintplan.runtime.connectors.delta.table import open_delta_table
+from hintplan.runtime.connectors.lakes.target import LakeTarget, lake_target
 from tests.connectors.lakes import deletion_vectors
 from tests.connectors.lakes.lakes import DeltaLake, lake_table
 from tests.connectors.lakes.readers import actions
@@ -40,9 +40,9 @@ def outside(tmp_path: Path) -> Path:
     return tmp_path / "outside"
 
 
-def target(table: Path, *, key: bool = False) -> Target:
+def target(table: Path, *, key: bool = False) -> LakeTarget:
     declared = lake_table(DeltaLake(table.parent), table.name, ("id", "INT"))
-    return target_of("t", replace(declared, primary_key=("id",) if key else ()), PATH).here()
+    return lake_target("t", replace(declared, primary_key=("id",) if key else ()), PATH).here()
 
 
 def add(table: Path, path: str, size: int) -> None:
@@ -64,7 +64,7 @@ def test_no_file_elsewhere_is_read_or_merged(table: Path, outside: Path, path: s
     with pytest.raises(RunError, match="has a file elsewhere"):
         files_of(target(table), None)
     with pytest.raises(RunError, match=r"has a file elsewhere|would write otherwise"):
-        opened(target(table, key=True))
+        open_delta_table(target(table, key=True))
 
 
 def linked(place: Path, outside: Path) -> None:
@@ -88,7 +88,7 @@ def commit_by_a_link(table: Path, outside: Path) -> None:
 def test_no_link_leads_out_of_a_table(table: Path, outside: Path, change: Callable[[Path, Path], None]) -> None:
     change(table, outside)
     before = sorted(os.listdir(outside))
-    for used in (lambda: files_of(target(table), None), lambda: opened(target(table, key=True))):
+    for used in (lambda: files_of(target(table), None), lambda: open_delta_table(target(table, key=True))):
         with pytest.raises(RunError, match="elsewhere"):
             used()
     assert sorted(os.listdir(outside)) == before
@@ -123,7 +123,7 @@ def test_no_deletion_vector_elsewhere_is_read(table: Path, outside: Path, kind: 
     with pytest.raises(RunError, match="has a deletion vector elsewhere"):
         files_of(target(table), None)
     with pytest.raises(RunError):
-        opened(target(table, key=True))
+        open_delta_table(target(table, key=True))
 
 
 def test_deletion_vectors_in_the_table_are_read(table: Path) -> None:

@@ -23,10 +23,10 @@ from pyiceberg.table import Table as IcebergTable
 
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.iceberg.catalog import opened, prepared
-from hintplan.runtime.connectors.iceberg.scan import scanned
+from hintplan.runtime.connectors.iceberg.catalog import ensure_iceberg_table, open_iceberg_table
+from hintplan.runtime.connectors.iceberg.scan import snapshot_files
 from hintplan.runtime.connectors.iceberg.write import iceberg_target
-from hintplan.runtime.connectors.lakes.target import Target
+from hintplan.runtime.connectors.lakes.target import LakeTarget
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int32())})
@@ -77,7 +77,7 @@ def made(lake: IcebergLake, **properties: str) -> IcebergTable:
     return table
 
 
-def target_of(lake: IcebergLake, **more: str) -> Target:
+def target_of(lake: IcebergLake, **more: str) -> LakeTarget:
     return iceberg_target("t", lake_table(lake, "t", ("id", "INT"), **more)).here()
 
 
@@ -166,10 +166,10 @@ def test_nothing_is_read_where_a_table_leads_out_of_its_place(
     lake: IcebergLake, outside: Path, lead_out: Callable[[IcebergLake, IcebergTable, Path], None]
 ) -> None:
     table = made(lake)
-    assert len(scanned(target_of(lake)).files) == 1
+    assert len(snapshot_files(target_of(lake)).files) == 1
     lead_out(lake, table, outside)
     with pytest.raises(RunError, match=r"not in |outside of "):
-        scanned(target_of(lake))
+        snapshot_files(target_of(lake))
 
 
 PROPERTIES: dict[str, dict[str, str]] = {
@@ -183,16 +183,16 @@ PROPERTIES: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("said", PROPERTIES)
 def test_properties_of_a_table_do_not_say_how_it_is_read_or_written(lake: IcebergLake, said: str) -> None:
     made(lake, **PROPERTIES[said])
-    assert len(scanned(target_of(lake)).files) == 1
-    table = opened(target_of(lake))
+    assert len(snapshot_files(target_of(lake)).files) == 1
+    table = open_iceberg_table(target_of(lake))
     assert table is not None
     table.append(ROWS)
-    assert len(scanned(target_of(lake)).files) == 2
+    assert len(snapshot_files(target_of(lake)).files) == 2
 
 
 def test_a_table_that_names_code_for_its_places_is_refused(lake: IcebergLake) -> None:
     made(lake, **{"write.py-location-provider.impl": NAMED})
-    for used in (scanned, opened, prepared):
+    for used in (snapshot_files, open_iceberg_table, ensure_iceberg_table):
         with pytest.raises(RunError, match=r"names code to load, by write\.py-location-provider\.impl"):
             used(target_of(lake))
 
@@ -260,7 +260,7 @@ def test_a_catalog_sends_nobody_elsewhere(lake: IcebergLake, where: str, said: s
         }  # fmt: skip
         answers = {"/v1/config": (200, {}, config), "/tables/t": (200, {}, loaded)}
         with answering(answers) as (url, asked):
-            found = scanned(target_of(lake, catalog_type="rest", uri=url, token="secret"))
+            found = snapshot_files(target_of(lake, catalog_type="rest", uri=url, token="secret"))
         assert len(found.files) == 1
         assert asked
         assert all(line.endswith(" Bearer secret") for line in asked)
@@ -280,7 +280,7 @@ def test_a_catalog_that_redirects_is_not_followed(lake: IcebergLake, path: str, 
             answering(answers) as (url, _),
             pytest.raises(RunError, match="redirects"),
         ):
-            scanned(target_of(lake, catalog_type="rest", uri=url, token="secret"))
+            snapshot_files(target_of(lake, catalog_type="rest", uri=url, token="secret"))
     assert asked_elsewhere == []
 
 

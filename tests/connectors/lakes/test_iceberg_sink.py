@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 import hintplan
 from hintplan.plans.errors import RunError, SqlError
-from hintplan.runtime.connectors.table import batches_had
+from hintplan.runtime.connectors.table import last_sink_batch
 from tests.connectors.lakes.iceberg_reader import metadata, snapshots
 from tests.connectors.lakes.lakes import IcebergLake, lake_table
 from tests.connectors.lakes.sinks import arrow, read_back, sink
@@ -46,7 +46,7 @@ def test_what_is_committed_is_known_when_snapshots_are_expired_or_rolled_back(
     lake.table("t").append(pa.table({"id": pa.array([9], pa.int32()), "v": ["other"]}))
     lake.table("t").maintenance.expire_snapshots().by_ids(made).commit()
     assert lake.commits("t") == 1
-    assert batches_had(table, lambda: "/r", lambda path: ()) == 2
+    assert last_sink_batch(table, lambda: "/r", lambda path: ()) == 2
     write(arrow(table, [("+I", (7, "again"))], changelog=False), 2)
     assert [row[0] for row in lake.rows("t")] == [0, 1, 2, 9]
     write(arrow(table, [("+I", (3, "a"))], changelog=False), 3)

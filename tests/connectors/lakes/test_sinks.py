@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.table import batches_had
+from hintplan.runtime.connectors.table import last_sink_batch
 from tests.connectors.lakes.lakes import LAKES, Lake, lake_table
 from tests.connectors.lakes.sinks import arrow, changes_of, in_order, read_back, sink, written
 from tests.connectors.lakes.values import DIVIDING, TYPES
@@ -104,7 +104,7 @@ def test_a_batch_that_runs_again_is_skipped(
     assert lake.rows("t") == [(1, "a"), (2, "a")]
     assert lake.commits("t") == before
     assert list(lake.remembered("t").values()) == [1]
-    assert batches_had(table, lambda: "/r", lambda path: ()) == 1
+    assert last_sink_batch(table, lambda: "/r", lambda path: ()) == 1
     with pytest.raises(RunError, match=r"has batch 1 of this query, which is at batch 0") as caught:
         write(first, 0)
     assert "its checkpoint is older than the table" in str(caught.value)

@@ -155,7 +155,7 @@ def test_the_output_of_a_stream_is_refused(tmp_path):
 @pytest.mark.parametrize("chosen", ["csv", "json", "parquet"])
 def test_a_scan_reads_what_spark_reads(spark, tmp_path, chosen):
     """The same files, read by the stream's reader and by the scan, of every type that the format can hold."""
-    from hintplan.runtime.connectors.table import read
+    from hintplan.runtime.connectors.table import read_stream
 
     declared = {
         "b": "BOOLEAN", "i": "TINYINT", "l": "BIGINT", "f": "FLOAT", "d": "DOUBLE", "n": "DECIMAL(12, 3)",
@@ -172,7 +172,7 @@ def test_a_scan_reads_what_spark_reads(spark, tmp_path, chosen):
     rows = rows.option("timestampNTZFormat", "yyyy-MM-dd HH:mm:ss.SSS").option("escape", '"')
     rows.option("timestampFormat", "yyyy-MM-dd HH:mm:ss.SSSXXX").option("timeZone", "UTC").format(chosen).save(path)
     columns = tuple(TableColumn(name=n, type=t) for n, t in declared.items())
-    stream = read(spark, "t", Table(columns=columns, options=options(path, chosen)), tuple(declared))
+    stream = read_stream(spark, "t", Table(columns=columns, options=options(path, chosen)), tuple(declared))
     query = stream.writeStream.format("memory").queryName(f"scan_{chosen}").trigger(availableNow=True)
     query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
     expected = spark.table(f"scan_{chosen}").toArrow()

@@ -12,7 +12,7 @@ import pytest
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.jdbc.sqlite import SqliteTable
-from hintplan.runtime.connectors.jdbc.write import SqliteBatch
+from hintplan.runtime.connectors.jdbc.sqlite_sink import SqliteBatch
 from hintplan.runtime.lookup.sources.matching import MOST_ROWS
 from hintplan.runtime.types import to_arrow
 from tests.connectors.lookup_sources.asking import asked, context, scanned

@@ -14,7 +14,7 @@ from hintplan.plans.connectors.check import check_table
 from hintplan.plans.connectors.messages.formats import Part, value_part
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.messages.formats import prepared, row_decoder, row_encoder
+from hintplan.runtime.connectors.messages.formats import prepare_part, row_decoder, row_encoder
 from tests.connectors.messages.broker import Broker
 from tests.connectors.messages.test_formats import table
 from tests.connectors.messages.test_topics import run, source
@@ -30,7 +30,7 @@ READ = [
 def part_of(compiled: Path, file: str, columns: dict[str, str], **options: str) -> Part:
     declared = [f"{name} {kind}" for name, kind in columns.items()]
     named = {"protobuf__message-class-name": CLASSES[file], "protobuf__descriptor-file": str(compiled), **options}
-    return prepared("t", value_part(table(*declared, format="protobuf", **named)))
+    return prepare_part("t", value_part(table(*declared, format="protobuf", **named)))
 
 
 def as_json(value: Any, data_type: DataType) -> Any:

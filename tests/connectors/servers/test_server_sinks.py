@@ -17,7 +17,9 @@ from pyspark.sql import SparkSession
 from hintplan.plans.connectors.policy import Policy
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.jdbc import server_write, staging
+from hintplan.runtime.connectors.jdbc import server_sink, staging
+from hintplan.runtime.connectors.jdbc.mysql import Mysql
+from hintplan.runtime.connectors.jdbc.postgres import Postgres
 from hintplan.runtime.connectors.table import batch_writer, micro_batch_writer
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.types import to_spark
@@ -168,7 +170,7 @@ class Writing:
     """Which micro-batches are being written: a dead driver writes none, but a failed run of this process may."""
 
     def __init__(self) -> None:
-        self._written, self._changed, self._count = server_write._written, threading.Condition(), 0
+        self._written, self._changed, self._count = server_sink._written, threading.Condition(), 0
 
     def __call__(self, *arguments: Any) -> int:
         self._add(1)
@@ -223,8 +225,8 @@ def test_a_job_that_is_interrupted_around_its_commit_has_each_batch_once(
     job = Job(spark, tmp_path, database)
     job.run(files=4)
     assert job.is_right()
-    move, writing = staging.move, Writing()
-    monkeypatch.setattr(server_write, "_written", writing)
+    move, writing = staging.move_staged, Writing()
+    monkeypatch.setattr(server_sink, "_written", writing)
     for crash in ("before", "after", "staged twice"):
         numbers = count(1)
 
@@ -232,7 +234,7 @@ def test_a_job_that_is_interrupted_around_its_commit_has_each_batch_once(
             call = next(calls)  # two queries write at once
             if how == "staged twice":  # an attempt at a task that nobody waits for has staged rows too
                 server, target, _, stage, *_ = arguments
-                names = [server.quoted(column.name) for column in target.columns]
+                names = [server.quote(column.name) for column in target.columns]
                 with server.transaction(target) as cursor:
                     cursor.execute(
                         f"INSERT INTO {stage.sql} SELECT {', '.join(names)}, hintplan_op, 'zombie' FROM {stage.sql}",
@@ -247,7 +249,7 @@ def test_a_job_that_is_interrupted_around_its_commit_has_each_batch_once(
                 raise Crash
 
         with monkeypatch.context() as patched:
-            patched.setattr(server_write.staging, "move", crashing)
+            patched.setattr(server_sink.staging, "move_staged", crashing)
             if crash == "staged twice":
                 job.run(files=2)
             else:
@@ -264,7 +266,7 @@ def test_a_server_that_crashes_between_staging_and_commit_gets_the_batch_whole(
 ) -> None:
     job = Job(spark, tmp_path, database)
     job.run(files=2)
-    move, crashed = staging.move, []
+    move, crashed = staging.move_staged, []
 
     def restarting(*arguments: Any) -> None:
         if not crashed:
@@ -272,7 +274,7 @@ def test_a_server_that_crashes_between_staging_and_commit_gets_the_batch_whole(
             database.restart()
         move(*arguments)
 
-    monkeypatch.setattr(server_write.staging, "move", restarting)
+    monkeypatch.setattr(server_sink.staging, "move_staged", restarting)
     if database.title == "PostgreSQL":
         with pytest.raises(RunError, match="has lost rows that were staged"):
             job.run(files=4)
@@ -321,19 +323,19 @@ def test_floats_that_are_no_numbers(spark: SparkSession, database: Database) -> 
 
 
 def test_parts_that_are_not_all_there_are_not_moved(database: Database) -> None:
-    target = server_write._target("r", table(database, "t", ("id", "INT")))
-    server = server_write.server_of(target)
-    found = staging.prepared(server, target, remembers=True)
+    target = server_sink._target("r", table(database, "t", ("id", "INT")))
+    server = Postgres() if database.title == "PostgreSQL" else Mysql()
+    found = staging.prepare_target(server, target, remembers=True)
     stage = staging.new_stage(server, target, found, "q")
     part = staging.stage_rows(server, target, stage, 0, ["id"], [(1,), (2,)])
     with pytest.raises(RunError, match="2 of 3 are left"):
-        staging.move(server, target, found, stage, [part], 3, ("q", 0))
-    staging.move(server, target, found, stage, [part], 2, ("q", 0))
-    staging.move(server, target, found, stage, [part], 2, ("q", 0))
+        staging.move_staged(server, target, found, stage, [part], 3, ("q", 0))
+    staging.move_staged(server, target, found, stage, [part], 2, ("q", 0))
+    staging.move_staged(server, target, found, stage, [part], 2, ("q", 0))
     assert database.rows("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
-    assert staging.last_written(server, target, found, "q") == 0
+    assert staging.last_remembered(server, target, found, "q") == 0
     with pytest.raises(RunError, match="has batch 0 of this query, which is at batch -1"):
-        staging.move(server, target, found, stage, [part], 2, ("q", -1))
+        staging.move_staged(server, target, found, stage, [part], 2, ("q", -1))
     staging.new_stage(server, target, found, "q")
     with pytest.raises(RunError, match="refused to write to table 't'"):
         staging.stage_rows(server, target, stage, 0, ["id"], [(3,)])  # by a task of a run that is over

@@ -18,7 +18,7 @@ from hintplan.plans.operators import Calc, Scan
 from hintplan.runtime.batch.session import Session
 from hintplan.runtime.connectors.jdbc.scan import TableScan
 from hintplan.runtime.connectors.table import lookup_source, read_batch
-from hintplan.runtime.expressions.asked import Asked
+from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.expressions.source_filter import compile_asked
 from hintplan.runtime.lookup.api import LookupContext
 from hintplan.runtime.run.execute import execute
@@ -85,7 +85,7 @@ def conditions() -> list[tuple[str, str]]:
 
 
 @cache
-def compiled() -> tuple[tuple[str, Asked, str], ...]:
+def compiled() -> tuple[tuple[str, PushedFilter, str], ...]:
     """For each condition: its column, what the source is asked for, and the filter of the calc."""
     columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS)
     found = []
@@ -114,11 +114,11 @@ def source(database: Database) -> Table:
     return table(database, "t", *COLUMNS)
 
 
-def sent(source: Table, asked: Asked | None) -> list[int]:
+def sent(source: Table, pushed_filter: PushedFilter | None) -> list[int]:
     """The ids of the rows that the database sends, in order."""
     columns = tuple(Column(name=column.name, type=column.type) for column in source.columns)
     context = LookupContext(table="t", options=source.options, keys=(), columns=columns, declared=columns)
-    scan = TableScan(context=context, source=lookup_source(source.options), parts=(None,), asked=asked)
+    scan = TableScan(context=context, source=lookup_source(source.options), parts=(None,), pushed_filter=pushed_filter)
     return sorted(row for batch in scan._read(0) for row in batch.column("id").to_pylist())
 
 
@@ -131,8 +131,8 @@ def test_every_condition_keeps_what_spark_keeps(spark: SparkSession, source: Tab
     kept = [sorted(row["id"] for row in rows if row[f"c{at}"]) for at in range(len(compiled()))]
     assert sent(source, None) == list(range(len(ROWS)))
     wider = 0
-    for (name, asked, text), right in zip(compiled(), kept, strict=True):
-        found = sent(source, asked)
+    for (name, pushed_filter, text), right in zip(compiled(), kept, strict=True):
+        found = sent(source, pushed_filter)
         if name in INEXACT and database.title == "MySQL":
             assert set(found) >= set(right), text
             wider += len(found) > len(right)

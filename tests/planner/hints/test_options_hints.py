@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from hintplan.planner.compile import Compilation, compile_script
-from hintplan.plans.connectors.connector import Connector
+from hintplan.plans.connectors.connector import Connector, LookedUp, Readable
 from hintplan.plans.connectors.messages.format_options import DESCRIPTORS, FORMATS, MESSAGE, OF_REGISTRY
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.errors import SqlError
@@ -135,10 +135,10 @@ def sql(spec: Connector, options: dict[str, str], hint: str) -> str:
     key = ", PRIMARY KEY (k) NOT ENFORCED" if spec.name == "upsert-kafka" else ""
     partitioned = "PARTITIONED BY (v)" if spec.partitions else ""
     tables = f"{ORDERS}{SINK}CREATE TABLE d (k BIGINT, v STRING{key}) {partitioned} WITH ({body});\n"
-    if spec.looking_up is not None and spec.name != "filesystem":
+    if isinstance(spec, LookedUp) and spec.name != "filesystem":
         return f"{tables}INSERT INTO s SELECT d.k, d.v FROM o JOIN d {hint} FOR SYSTEM_TIME AS OF o.p ON o.k = d.k"
-    if spec.reading is not None:
-        mode = "" if spec.reading.in_streams else "SET 'execution.runtime-mode' = 'batch';\n"
+    if isinstance(spec, Readable):
+        mode = "" if spec.in_streams else "SET 'execution.runtime-mode' = 'batch';\n"
         return f"{mode}{tables}INSERT INTO s SELECT k, v FROM d {hint}"
     return f"{tables}INSERT INTO d {hint} SELECT k, 'x' FROM o"
 

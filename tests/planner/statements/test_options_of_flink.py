@@ -11,6 +11,7 @@ import pytest
 
 import hintplan
 from hintplan.planner.compile import compile_script
+from hintplan.plans.connectors.connector import Readable
 from hintplan.plans.connectors.messages.format_options import CHANGELOGS, OF_REGISTRY
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.edit.edit import set_value
@@ -35,7 +36,12 @@ WATERMARKS = ("scan.watermark.idle-timeout", "scan.watermark.alignment.group", "
 """Options of every source in Flink, by FLIP-296."""
 IDLE = [
     *((connector, option) for connector in NEEDED for option in CONNECTORS[connector].idle),
-    *((connector, option) for connector in NEEDED if CONNECTORS[connector].reading for option in WATERMARKS),
+    *(
+        (connector, option)
+        for connector in NEEDED
+        if isinstance(CONNECTORS[connector], Readable)
+        for option in WATERMARKS
+    ),
 ]
 INSTEAD = [(connector, option) for connector in NEEDED for option in CONNECTORS[connector].instead]
 OPTIONS = {name for each in CONNECTORS.values() for name in each.settings} | {"value.json"}

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from hintplan.plans.connectors.connector import LookedUp
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.tables import Table, TableColumn
@@ -160,7 +161,7 @@ def test_every_option_of_a_connector_is_offered_with_its_default(name: str) -> N
     for option in spec.options:
         shown = options["properties"][option.name]
         assert (shown.get("default"), shown["description"]) == (option.default, option.description)
-    assert ("lookup.cache" in options["properties"]) == (spec.looking_up is not None)
+    assert ("lookup.cache" in options["properties"]) == isinstance(spec, LookedUp)
 
 
 def test_every_connector_is_offered_with_its_description() -> None:

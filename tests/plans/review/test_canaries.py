@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 import hintplan
 from hintplan.plans.commands.root import root
 from hintplan.plans.connectors.check import check_table
+from hintplan.plans.connectors.connector import LookedUp, Readable
 from hintplan.plans.connectors.messages.format_options import OF_REGISTRY
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.declarations.tables import Table, TableColumn
@@ -105,9 +106,9 @@ def written(options: dict[str, str]) -> str:
     body = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
     key = ", PRIMARY KEY (k) NOT ENFORCED" if options["connector"] == "upsert-kafka" else ""
     connector = CONNECTORS[options["connector"]]
-    query = QUERY if connector.looking_up else "INSERT INTO result SELECT k, v FROM d;"
-    reads = connector.reading is not None and connector.reading.in_streams
-    query = query if connector.looking_up or reads else "INSERT INTO d SELECT k, 'x' FROM orders;"
+    query = QUERY if isinstance(connector, LookedUp) else "INSERT INTO result SELECT k, v FROM d;"
+    reads = isinstance(connector, Readable) and connector.in_streams
+    query = query if isinstance(connector, LookedUp) or reads else "INSERT INTO d SELECT k, 'x' FROM orders;"
     return f"{ORDERS}CREATE TABLE d (k BIGINT, v STRING{key}) WITH ({body});\n{query}"
 
 
@@ -144,7 +145,7 @@ def test_no_command_shows_what_the_environment_says(project: Path, connector: st
     done = run("compile", "job.sql", "-o", "plan.json")
     assert done.exit_code == 0, done.output
     for words in COMMANDS:
-        if words[0] == "why" and CONNECTORS[connector].looking_up is None:
+        if words[0] == "why" and not isinstance(CONNECTORS[connector], LookedUp):
             words = [*words[:2], f"tables.d.options.{option}"]
         done = run(*words)
         assert done.exception is None or isinstance(done.exception, SystemExit), (words, done.exception)

@@ -12,7 +12,7 @@ import pytest
 
 from hintplan.plans.connectors.messages.formats import Part, value_part
 from hintplan.plans.declarations.tables import Table, TableColumn
-from hintplan.runtime.connectors.messages.formats import change_encoder, changes_decoder, registered
+from hintplan.runtime.connectors.messages.formats import change_encoder, changes_decoder, register_schema
 from hintplan.runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from tests.connectors.messages.debezium.cases import HERE
 from tests.connectors.messages.registry import Registry
@@ -43,10 +43,10 @@ def value_of(name: str, value: Any) -> Any:
 
 
 def test_the_schema_that_is_registered_is_flinks(registry: str) -> None:
-    number = registered(part_of(FLINK["columns"], registry), "orders-value")
+    number = register_schema(part_of(FLINK["columns"], registry), "orders-value")
     assert number == Registry.subjects["orders-value"]
     assert json.loads(Registry.schemas[number]) == FLINK["schema"]
-    named = registered(part_of(FLINK["columns"], registry, subject="changes"), "orders-value")
+    named = register_schema(part_of(FLINK["columns"], registry, subject="changes"), "orders-value")
     assert named == Registry.subjects["changes"]
 
 
@@ -89,7 +89,7 @@ def shown(values: Any) -> str:
 
 def test_what_is_written_is_read(registry: str) -> None:
     part = part_of(FLINK["columns"], registry)
-    number = registered(part, "orders-value")
+    number = register_schema(part, "orders-value")
     decode, encode = changes_decoder(part, list(FLINK["columns"])), change_encoder(part, number)
     for kind, row, _ in FLINK["written"]:
         values = [value_of(name, value) for name, value in zip(FLINK["columns"], row, strict=True)]

@@ -1,4 +1,4 @@
-"""TIME columns, which connectors handle as text: tables with text columns, and the checks of texts that were read.
+"""The columns of a table in Spark: their schema, and TIME columns, which connectors handle as text.
 
 A TIME is ``10:11:12`` or ``10:11:12.345``, without trailing zeros in the fraction. Texts then compare and sort like
 times. An invalid text fails the run, or becomes NULL if the table ignores parse errors.
@@ -15,14 +15,22 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.types import to_spark
 
 _CLOCK = "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?$"
 _WITHOUT_ZEROS = "^(.{8}([.][0-9]*[1-9])?)[.0]*$"
 _LENIENT = "ignore-parse-errors"
+
+
+def physical_schema(table: Table, columns: tuple[str, ...] | None = None) -> StructType:
+    """Return the physical columns of ``table``, or only ``columns`` in their order; all nullable."""
+    types = {column.name: column.type for column in table.columns if column.is_physical}
+    return StructType([StructField(name, to_spark(types[name])) for name in columns or types])
 
 
 def as_texts(table: Table) -> Table:
@@ -41,7 +49,7 @@ def times_of(table: Table) -> dict[str, DataType]:
     return {name: kind for name, kind in candidates.items() if kind.root == "TIME"}
 
 
-def checked(rows: DataFrame, name: str, table: Table) -> DataFrame:
+def check_times(rows: DataFrame, name: str, table: Table) -> DataFrame:
     """Return ``rows`` of table ``name`` with its TIME columns checked and truncated to their precision."""
     times = {column: kind for column, kind in times_of(table).items() if column in rows.columns}
     if not times:

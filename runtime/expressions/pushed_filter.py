@@ -2,9 +2,9 @@
 
 Constants become bound parameters. Each database quotes column names in its own way.
 
->>> asked = Junction(operator="OR", parts=(Comparison(column="k", operator="IN", values=(7, 9)),
+>>> condition = Junction(operator="OR", parts=(Comparison(column="k", operator="IN", values=(7, 9)),
 ...     Comparison(column="s", operator="IS NULL")))
->>> asked_sql(asked, lambda name: name)
+>>> pushed_filter_sql(condition, lambda name: name)
 ('(k IN (%s, %s)) OR (s IS NULL)', (7, 9))
 """
 
@@ -29,21 +29,21 @@ class Junction:
     """A conjunction (``AND``) or disjunction (``OR``) of ``parts``."""
 
     operator: str
-    parts: tuple[Asked, ...]
+    parts: tuple[PushedFilter, ...]
 
 
-Asked = Comparison | Junction
+PushedFilter = Comparison | Junction
 
 
-def asked_sql(asked: Asked, column: Callable[[str], str]) -> tuple[str, tuple[Any, ...]]:
+def pushed_filter_sql(condition: PushedFilter, column: Callable[[str], str]) -> tuple[str, tuple[Any, ...]]:
     """Return the predicate in SQL with ``%s`` for each value, and the values; ``column`` quotes a column name."""
-    if isinstance(asked, Junction):
-        parts = [asked_sql(part, column) for part in asked.parts]
-        text = f" {asked.operator} ".join(f"({sql})" for sql, _ in parts)
+    if isinstance(condition, Junction):
+        parts = [pushed_filter_sql(part, column) for part in condition.parts]
+        text = f" {condition.operator} ".join(f"({sql})" for sql, _ in parts)
         return text, tuple(value for _, values in parts for value in values)
-    written = f"{column(asked.column)} {asked.operator}"
-    if asked.operator == "BETWEEN":
-        return f"{written} %s AND %s", asked.values
-    if asked.operator == "IN":
-        return f"{written} ({', '.join(['%s'] * len(asked.values))})", asked.values
-    return (f"{written} %s" if asked.values else written), asked.values
+    written = f"{column(condition.column)} {condition.operator}"
+    if condition.operator == "BETWEEN":
+        return f"{written} %s AND %s", condition.values
+    if condition.operator == "IN":
+        return f"{written} ({', '.join(['%s'] * len(condition.values))})", condition.values
+    return (f"{written} %s" if condition.values else written), condition.values

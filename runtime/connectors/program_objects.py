@@ -3,8 +3,8 @@
 All of them are checked before anything starts. Each table of the plan that needs one must have one, of the right kind
 and with the declared columns.
 
-    given = given_for(plan, {"events": frame}, {"paid": function})
-    bound = given.on(session)                        # the same rows, computed in the session of the run
+    objects = objects_for(plan, {"events": frame}, {"paid": function})
+    bound = objects.on(session)                      # the same rows, computed in the session of the run
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
@@ -42,7 +43,7 @@ _PLAIN = "UTF8_BINARY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class ProgramObjects:
     """The DataFrames of ``tables`` and the functions of ``sinks``, by table name.
 
     ``identities`` distinguish DataFrames that exist at the same time. ``views`` are the names of temporary views of
@@ -62,7 +63,7 @@ class Given:
         return next((frame.sparkSession for frame in self.tables.values()), None)
 
     @contextmanager
-    def with_views(self) -> Iterator[Given]:
+    def with_views(self) -> Iterator[ProgramObjects]:
         """Create temporary views of Spark Connect DataFrames for the block, in which the caller copies their session.
 
         A DataFrame's plan alone would not work in the copy: it may refer to data or temporary views of its own session.
@@ -80,7 +81,7 @@ class Given:
             for view in views.values():
                 spark.catalog.dropTempView(view)
 
-    def on(self, spark: SparkSession) -> Given:
+    def on(self, spark: SparkSession) -> ProgramObjects:
         """Return the same DataFrames in session ``spark``, whose settings then apply to their computation."""
         frames = {
             name: spark.table(self.views[name]) if name in self.views else _on(frame, spark)
@@ -91,15 +92,15 @@ class Given:
         return replace(self, tables=frames, views={})
 
 
-NOTHING = Given()
+NO_OBJECTS = ProgramObjects()
 
 
-def given_for(
+def objects_for(
     plan: Plan,
     tables: Mapping[str, DataFrame],
     sinks: Mapping[str, SinkFunction],
     spark: SparkSession | None = None,
-) -> Given:
+) -> ProgramObjects:
     """Return the DataFrames in ``tables`` and the functions in ``sinks`` that ``plan`` uses when it runs on ``spark``.
 
     Raises RunError with all problems unless there is exactly one fitting object for each table that needs one.
@@ -121,7 +122,7 @@ def given_for(
     if problems:
         raise RunError(diagnostics=tuple(problems))
     frames = {name: frame for name, frame in tables.items() if name in read}
-    return Given(
+    return ProgramObjects(
         tables=frames,
         sinks={name: function for name, function in sinks.items() if name in written},
         identities={name: f"DataFrame {id(frame)}" for name, frame in frames.items()},
@@ -129,8 +130,8 @@ def given_for(
     )
 
 
-def _unused(plan: Plan, given: Iterable[str], wanted: Collection[str], argument: str, used: str) -> Iterator[str]:
-    names = [name for name in given if name not in wanted]
+def _unused(plan: Plan, passed: Iterable[str], wanted: Collection[str], argument: str, used: str) -> Iterator[str]:
+    names = [name for name in passed if name not in wanted]
     if names:
         yield f"plan {plan.name} {used} nothing of what {argument} has for {', '.join(sorted(names))}"
 
@@ -141,9 +142,9 @@ def _misspelt(meant: Mapping[str, str], argument: str, used: str) -> Iterator[Di
         yield Diagnostic(message=message, hint=f"call it '{wanted}' in {argument}", path=f"tables.{wanted}")
 
 
-def _of_other_connectors(plan: Plan, given: Mapping[str, object], argument: str) -> Iterator[Diagnostic]:
+def _of_other_connectors(plan: Plan, passed: Mapping[str, object], argument: str) -> Iterator[Diagnostic]:
     """Yield the tables that a plan has, and reads or writes without the program."""
-    for name in given:
+    for name in passed:
         table = plan.tables.get(name)
         if table is not None and not is_by_program(table):
             connector = table.options.get("connector")
@@ -170,7 +171,7 @@ def _wrong_function(name: str, function: object) -> Iterator[Diagnostic]:
 
 
 def _wrong_frame(
-    name: str, table: Table, frame: Any, spark: SparkSession | None, *, is_batch: bool
+    name: str, table: Table, frame: DataFrame, spark: SparkSession | None, *, is_batch: bool
 ) -> Iterator[Diagnostic]:
     """Yield the reasons why ``frame`` cannot be ``table``."""
     path = f"tables.{name}"
@@ -211,8 +212,8 @@ def _place(spark: Any) -> object:
     return spark.session_id if is_remote(spark) else spark.sparkContext
 
 
-def _wrong_columns(name: str, table: Table, frame: Any) -> Iterator[Diagnostic]:
-    types: dict[str, Any] = {}
+def _wrong_columns(name: str, table: Table, frame: DataFrame) -> Iterator[Diagnostic]:
+    types: dict[str, spark_types.DataType] = {}
     twice = set()
     for field_ in frame.schema.fields:
         twice |= {field_.name} & set(types)
@@ -236,7 +237,7 @@ def _wrong_columns(name: str, table: Table, frame: Any) -> Iterator[Diagnostic]:
             )
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: spark_types.DataType, other: spark_types.DataType) -> bool:
     """Return true if two Spark types have the same values, ignoring nullability."""
     if isinstance(one, spark_types.ArrayType) and isinstance(other, spark_types.ArrayType):
         return _same(one.elementType, other.elementType)
@@ -252,7 +253,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _wrong_sources(name: str, frame: Any) -> Iterator[Diagnostic]:
+def _wrong_sources(name: str, frame: DataFrame) -> Iterator[Diagnostic]:
     """Yield the errors for a streaming DataFrame with state or several streams, which belong in the plan.
 
     A run can continue a checkpoint only if the plan itself contains them.
@@ -271,7 +272,7 @@ def _wrong_sources(name: str, frame: Any) -> Iterator[Diagnostic]:
         )
 
 
-def _streams(node: Any) -> tuple[int, set[str]]:
+def _streams(node: JavaObject) -> tuple[int, set[str]]:
     """Return the number of streams at and below ``node`` of Spark's plan, and the stateful nodes above them."""
     children = node.children()
     count = children.size()
@@ -285,9 +286,10 @@ def _streams(node: Any) -> tuple[int, set[str]]:
     return sources, keeping
 
 
-def _on(frame: Any, spark: Any) -> Any:
+def _on(frame: Any, spark: Any) -> DataFrame:
     if is_remote(spark):
-        return type(frame)(frame._plan, spark)
+        copied: DataFrame = type(frame)(frame._plan, spark)
+        return copied
     plan = frame._jdf.queryExecution().analyzed()
     dataset = spark.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)

@@ -13,41 +13,45 @@ upserts the rows; without one, it appends them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
-from pyspark.sql.utils import is_remote
 
 from hintplan.plans.connectors.jdbc import SQLITE_URL
 from hintplan.plans.declarations.tables import Column, Table
-from hintplan.runtime.connectors.connector import EMPTIED, NOT_THERE, FilesIn, Mark, lacks_batches
+from hintplan.runtime.connectors.connector import (
+    EMPTIED,
+    NOT_THERE,
+    Mark,
+    QueryId,
+    SinkFacts,
+    TableWrite,
+    missing_batches,
+)
+from hintplan.runtime.connectors.jdbc.sink import DatabaseBatch, DatabaseSink
 from hintplan.runtime.connectors.jdbc.sqlite import (
+    Sqlite,
     SqliteTable,
     append_rows,
     apply_net,
     check_target,
     insert_rows,
     is_there,
-    last_written,
+    last_sqlite_batch,
     made_of_empty,
     storage_columns,
 )
-from hintplan.runtime.connectors.micro_batch import MicroBatch
+from hintplan.runtime.connectors.micro_batch import MicroBatch, query_id
 from hintplan.runtime.connectors.netting import Net, Row, net
-from hintplan.runtime.connectors.query_id import query_id
-from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.operator import INSERT, KIND
 from hintplan.runtime.secrets import resolve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SqliteBatch:
-    """Writes one micro-batch; Spark Connect pickles it to the server, with secrets still unresolved."""
+class SqliteBatch(DatabaseBatch):
+    """Collects the rows of a micro-batch on the driver, and writes them in one transaction."""
 
     url: str
     target: SqliteTable
@@ -65,6 +69,12 @@ class SqliteBatch:
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         self.write(df.toArrow(), batch_id, lambda: df.sparkSession)
+
+    def check(self) -> None:
+        check_target(self.path(), self.target)
+
+    def write_micro_batch(self, rows: MicroBatch, batch_id: int) -> int:
+        return self.write(rows.on_driver(), batch_id, lambda: rows.spark)
 
     def write(self, table: pa.Table, batch_id: int, spark: Callable[[], SparkSession]) -> int:
         """Write the rows, and return their number."""
@@ -101,72 +111,33 @@ class SqliteBatch:
         return net(rows, kinds, key=[columns.index(name) for name in self.target.primary_key])
 
 
-def writer(
-    df: DataFrame, name: str, table: Table, *, checkpoint: str | None = None, mark: Mark | None = None
-) -> DataStreamWriter:
-    """Return a writer into the table's database; raise RunError if the database has a different table of that name."""
-    batch = _micro_batch(table, checkpoint=checkpoint, mark=mark)
-    return written_by(batch, df, checkpoint)
+class SqliteSink(DatabaseSink):
+    """SQLite databases."""
 
+    dialect = Sqlite()
 
-def micro_batch_writer(
-    name: str, table: Table, *, checkpoint: str | None = None, part: str = "", mark: Mark | None = None
-) -> Callable[[MicroBatch, int], int]:
-    """Return a function that writes a micro-batch; ``part`` distinguishes the sinks of one query.
+    def batch(self, write: TableWrite) -> SqliteBatch:
+        options = write.table.options
+        columns = tuple(Column(name=c.name, type=c.type) for c in write.table.columns if c.is_physical)
+        return SqliteBatch(
+            url=options["url"],
+            target=SqliteTable(name=options["table-name"], columns=columns, primary_key=write.table.primary_key),
+            credentials=tuple(options[key] for key in ("username", "password") if key in options),
+            checkpoint=write.checkpoint,
+            part=write.part,
+            mark=write.mark,
+        )
 
-    Raises RunError in the cases of :func:`writer`.
-    """
-    sink = _micro_batch(table, checkpoint=checkpoint, part=part, mark=mark)
-    return lambda rows, batch: sink.write(rows.on_driver(), batch, lambda: rows.spark)
+    def last_batch(self, table: Table, query: QueryId) -> int:
+        query_id = None if table.primary_key else query()
+        if query_id is None:
+            return -1
+        return last_sqlite_batch(table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"], query_id)
 
-
-def _micro_batch(table: Table, *, checkpoint: str | None, part: str = "", mark: Mark | None = None) -> SqliteBatch:
-    batch = replace(_sqlite_batch(table, checkpoint, part), mark=mark)
-    if not is_remote():
-        check_target(batch.path(), batch.target)
-    return batch
-
-
-def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
-    """Return a function that writes all rows in one transaction.
-
-    Raises RunError immediately if the database has a different table of that name.
-    """
-    batch = _sqlite_batch(table, checkpoint=None)
-    check_target(batch.path(), batch.target)
-    return partial(batch.write_all, df)
-
-
-def batches_had(table: Table, writer: Callable[[], str | None], files_in: FilesIn) -> int:
-    """Return the last batch of ``writer``, which the database remembers for a table without a key."""
-    query = None if table.primary_key else writer()
-    if query is None:
-        return -1
-    return last_written(table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"], query)
-
-
-def lacks(table: Table, writer: Callable[[], str | None], had: Mapping[str, Any]) -> str | None:
-    """Return what the table lacks of the facts that it ``had``; None if nothing is missing.
-
-    Deleted rows do not count as missing, unless the table was recreated and is empty.
-    """
-    path, name = table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"]
-    if not is_there(path, name):
-        return NOT_THERE
-    if had["rows"] and made_of_empty(path, name) not in (None, had["made"]):
-        return EMPTIED
-    return lacks_batches(last_written(path, name, writer() or ""), had["batch"])
-
-
-def _sqlite_batch(table: Table, checkpoint: str | None, part: str = "") -> SqliteBatch:
-    return SqliteBatch(
-        url=table.options["url"],
-        target=SqliteTable(
-            name=table.options["table-name"],
-            columns=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical),
-            primary_key=table.primary_key,
-        ),
-        credentials=tuple(table.options[key] for key in ("username", "password") if key in table.options),
-        checkpoint=checkpoint,
-        part=part,
-    )
+    def missing(self, table: Table, query: QueryId, facts: SinkFacts) -> str | None:
+        path, name = table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"]
+        if not is_there(path, name):
+            return NOT_THERE
+        if facts["rows"] and made_of_empty(path, name) not in (None, facts["made"]):
+            return EMPTIED
+        return missing_batches(last_sqlite_batch(path, name, query() or ""), facts["batch"])

@@ -1,1 +1,0 @@
-"""Checks of texts in options: patterns with columns in braces, and values that look like secrets."""
