@@ -121,7 +121,10 @@ READ_MORE = {
         ("faults", "faults/index.md"),
     ),
     "bundle": (("bundles", "deployment/bundles.md"),),
-    "state": (("inspect state", "state/index.md"), ("copy or compact", "state/snapshots.md"),),
+    "state": (
+        ("inspect state", "state/index.md"),
+        ("copy or compact", "state/snapshots.md"),
+    ),
     "sql": (("SQL client", "sql-client.md"), ("security", "security.md")),
     "init": (("editors", "editors.md"),),
     "completion": (("shells", "editors.md"),),

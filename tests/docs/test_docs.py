@@ -284,6 +284,17 @@ def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
     assert [excerpt for excerpt in excerpts if json.loads(excerpt) not in parts] == []
 
 
+def test_every_edit_on_the_pages_about_plans_is_one() -> None:
+    plan = hintplan.loads(blocks("docs/plan-format/example.md", "json")[0])
+    lines = [line for block in blocks("docs/plan-format", "text") for line in block.splitlines() if "set plan" in line]
+    edits = [shlex.split(line)[3].partition("=") for line in lines]
+    assert len(edits) > 5
+    for path, _, value in edits:
+        # The page has the operator of the function from another plan.
+        if not path.startswith("correlate_"):
+            assert set_value(plan, path, value)[1]
+
+
 def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
     whole = json.loads(blocks("docs/plan-format/example.md", "json")[0])
     join = next(i for i, operator in enumerate(whole["operators"]) if operator["op"] == "join")
