@@ -335,7 +335,7 @@ def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
 
 
 # Pages whose first block declares tables, or is a list of queries that have tests of their own.
-TESTED_ELSEWHERE = [f"docs/sql/{name}.md" for name in ("index", "queries", "tables", "types")]
+TESTED_ELSEWHERE = [f"docs/sql/{name}.md" for name in ("index", "joins", "queries", "tables", "types")]
 
 
 def examples(folder: str) -> list[Any]:
@@ -381,7 +381,7 @@ def test_the_example_of_a_connector_compiles(page: str, sql: str) -> None:
 
 
 def documented_queries() -> list[str]:
-    queries = blocks("docs/sql/queries.md", "sql")[0]
+    queries = blocks("docs/sql/queries.md", "sql")[0] + blocks("docs/sql/joins.md", "sql")[0]
     return [query.strip() for query in queries.split(";") if query.strip()]
 
 
