@@ -8,7 +8,7 @@ Each engine runs each workload of workloads.py in a process of its own, first an
 it, or the share in ``SHARES``, so that slow ones end; with less state they are faster. The rate is rows over the time
 of all micro-batches, and over the net run time of Flink's job. Flink is found as flink.py says; ``--engines this
 --engines Spark`` leaves it out. Memory is resident memory at its peak. Figures of different machines or moments do not
-compare; ratios do. docs/performance.md says more.
+compare; ratios do. docs/performance/operators.md says more.
 """
 
 from __future__ import annotations

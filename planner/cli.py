@@ -30,7 +30,7 @@ _STDIN = "<stdin>"
 @click.argument("script", type=click.Path(dir_okay=False, allow_dash=True))
 @plan_output_option
 @config_option
-@click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
+@click.option("--strict-hints", is_flag=True, help="Treat warnings about hints as errors.")
 @allow_module_option
 @init_option
 @click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")

@@ -125,7 +125,7 @@ def _meant(key: str) -> str:
     if (instead := replacement_hint(key)) is not None:
         return instead
     close = nearest(key, known_keys())
-    return f"did you mean '{close}'?" if close else "docs/plan-format.md lists the keys, under 'Configuration keys'"
+    return f"did you mean '{close}'?" if close else "docs/plan-format/settings.md lists the keys"
 
 
 def _two_names(one: str, other: str) -> str:

@@ -59,7 +59,7 @@ def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) 
     if refused is not None:
         return source.error(refused[0], offset, refused[1])
     close = nearest(name, (*others, *known_functions()))
-    advice = f"did you mean '{close}'?" if close else "docs/functions.md lists those that are"
+    advice = f"did you mean '{close}'?" if close else "docs/functions/index.md lists the supported ones"
     advice = flink_equivalent(name) or advice
     return source.error(f"function {name.upper()} is not supported", offset, advice)
 

@@ -87,7 +87,7 @@ COMMANDS = {
     ),
     "check": LazyCommand(
         target="hintplan.runtime.inspect.check:check_command",
-        help="Tell what a run on a checkpoint does with each state.",
+        help="Report what a run on a checkpoint does with each state.",
     ),
     "run": LazyCommand(target="hintplan.runtime.run.command:run_command", help="Run a plan on Spark."),
     "bundle": LazyCommand(

@@ -32,19 +32,21 @@ remote_option = click.option(
 )
 conf_option = key_value_option("--conf", words="A Spark setting; repeatable.")
 allow_state_drop_option = click.option(
-    "--allow-state-drop", is_flag=True, help="Go on without state that the plan does not continue."
+    "--allow-state-drop", is_flag=True, help="Drop state that the plan does not continue."
 )
 keep_state_option = click.option(
     "--keep-state",
     multiple=True,
     metavar="OPERATOR",
-    help="Go on with its state, though other rows would come to it now; repeatable.",
+    help="Keep the state of this operator, although it would get other rows now; repeatable.",
 )
 allow_older_sink_option = click.option(
-    "--allow-older-sink", is_flag=True, help="Go on without rows that a sink had and has lost."
+    "--allow-older-sink", is_flag=True, help="Continue without rows that a sink had and has lost."
 )
 allow_missing_files_option = click.option(
-    "--allow-missing-files", is_flag=True, help="Go on without source files that are gone since a batch noted them."
+    "--allow-missing-files",
+    is_flag=True,
+    help="Continue without source files that were removed after a batch recorded them.",
 )
 debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and Spark's messages.")
 

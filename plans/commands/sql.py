@@ -60,7 +60,7 @@ class EngineOptions(TypedDict):
 )
 @config_option
 @init_option
-@click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
+@click.option("--strict-hints", is_flag=True, help="Treat warnings about hints as errors.")
 @click.option("--checkpoint", metavar="DIR", help="Where INSERTs keep state between runs, a directory per plan.")
 @trigger_option("Time between batches of background jobs.")
 @master_option

@@ -174,7 +174,7 @@ def _unknown(path: str, spec: Connector, key: str, table: Table) -> Diagnostic:
     elif close:
         hint = f"did you mean {close!r}?"
     elif len(names) > _LISTED:
-        hint = f"docs/connectors.md#{spec.name} has its {len(names)} options"
+        hint = f"docs/connectors/{spec.name}.md has its {len(names)} options"
     elif names:
         hint = f"it knows {', '.join(names)}" + (
             f" and {COLUMN_OPTIONS}<column>.<setting>" if spec.column_options else ""

@@ -30,6 +30,7 @@ from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
+from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results.files import KeepBatch
 
 _KEPT = CachedSettings(enabled=True, storage_level="MEMORY_AND_DISK")

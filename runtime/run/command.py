@@ -137,7 +137,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
             "--max-restarts",
             type=click.IntRange(min=0),
             metavar="N",
-            help="Start again so often in a row after failures that may pass (default: as the plan says, else 0).",
+            help="Restart this many times in a row after failures that may pass (default: as in the plan, else 0).",
         ),
         duration_option("--restart-delay", "The first pause before a restart, which grows to a minute (default 1 s)."),
         click.option(

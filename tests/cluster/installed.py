@@ -45,7 +45,7 @@ KEPT = ROOT / ".integration"
 CODE = ("planner", "plans", "runtime")
 
 NEEDED_BY_WORKERS = ("numpy", "pyarrow")
-"""What Python workers need beside the pyspark that comes with Spark; docs/deployment.md says so."""
+"""What Python workers need beside the pyspark that comes with Spark; docs/deployment/index.md says so."""
 
 NEEDED_BY_SERVERS = (
     *NEEDED_BY_WORKERS,

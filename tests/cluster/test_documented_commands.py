@@ -31,23 +31,17 @@ from tests.runtime.metrics.receiver import receiver
 from tests.sample import in_turn, sampled
 from tests.spark.quick import quick_executors
 
-# A line more on a page wants a test more here.
-(
-    MAKE_PYTHON,
-    FILL_PYTHON,
-    LOCAL,
-    ON_CLUSTER,
-    BUNDLE,
-    LINK,
-    SUBMITTED,
-    SERVER,
-    CONNECTED,
-    ON_YARN,
-    WITH_MODULE,
-    STORE,
-    KEYS,
-    ON_STORE,
-) = (line for line, _ in sessions("docs/deployment.md"))
+
+def lines(page: str) -> list[str]:
+    """The command lines on a page about deployment."""
+    return [line for line, _ in sessions(f"docs/deployment/{page}.md")]
+
+
+# Another line on a page needs another test here.
+MAKE_PYTHON, FILL_PYTHON, WITH_MODULE = lines("index")
+LOCAL, ON_CLUSTER, LINK, SUBMITTED, SERVER, CONNECTED, ON_YARN = lines("clusters")
+(BUNDLE,) = lines("bundles")
+STORE, KEYS, ON_STORE = lines("storage")
 # What the first installs, the environments of these tests have.
 _, PROMETHEUS, OTLP = (line for line, _ in sessions("docs/metrics.md"))
 

@@ -1,9 +1,9 @@
-"""Makes ``docs/commands.md`` of what the commands say of themselves.
+"""Write the pages below ``docs/commands/`` from the declarations of the commands.
 
     python -m tests.docs.commands_page
 
-The page is made of the parameters of the commands, not of the help as it is printed, which goes by the width of the
-terminal and the version of click.
+The pages come from the parameters of the commands, not from the printed help, which depends on the width of the
+terminal and on the version of click.
 """
 
 from __future__ import annotations
@@ -12,42 +12,134 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from hintplan.plans.commands.root import COMMANDS, root
 
-PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+FOLDER = Path(__file__).parents[2] / "docs" / "commands"
 
-READ_MORE = {
-    "compile": ("sql.md", "state-ttl.md", "rebase.md"),
-    "validate": ("plan-format.md#what-hand-edits-are-refused",),
-    "show": ("show.md",),
-    "set": ("plan-format.md#settings-and-facts",),
-    "diff": ("review.md#diff",),
-    "why": ("review.md#why",),
-    "rebase": ("rebase.md",),
-    "merge": ("rebase.md#merging-two-versions",),
-    "git-setup": ("rebase.md#git",),
-    "flat": ("rebase.md#git",),
-    "fmt": ("plan-format.md#layout",),
-    "lint": ("lint.md",),
-    "ci": ("review.md#ci",),
-    "check": ("check.md",),
-    "run": ("operations.md", "metrics.md", "deployment.md", "security.md", "faults.md"),
-    "bundle": ("deployment.md#bundles",),
-    "state": ("state.md",),
-    "sql": ("sql-client.md", "security.md"),
-    "init": ("editors.md",),
-    "completion": ("editors.md",),
-    "schema": ("plan-format.md",),
+
+class Group(NamedTuple):
+    """Commands that share a page, with what stands above them."""
+
+    title: str
+    introduction: str
+    commands: tuple[str, ...]
+
+
+GROUPS = {
+    "plans.md": Group(
+        "Make and edit plans",
+        """\
+Compile a script to a plan, look at the plan, and change its settings:
+
+```console
+$ hintplan compile job.sql -o job.json
+$ hintplan explain job.json
+$ hintplan set job.json join_o_c.leftState.ttl='3 d'
+```
+""",
+        ("compile", "validate", "explain", "show", "set", "fmt"),
+    ),
+    "review.md": Group(
+        "Review changes",
+        """\
+Compare two versions of a plan, find the origin of a setting, and check a change before it runs:
+
+```console
+$ hintplan diff git:main:job.json job.json
+$ hintplan check job.json --checkpoint state
+```
+""",
+        ("diff", "why", "lint", "ci", "check"),
+    ),
+    "versions.md": Group(
+        "Recompile and merge",
+        """\
+Carry edits over to a newer plan, and let git compare and merge plans by meaning:
+
+```console
+$ hintplan rebase old.json new.json -o job.json
+$ hintplan git-setup
+```
+""",
+        ("rebase", "merge", "git-setup", "flat"),
+    ),
+    "run.md": Group(
+        "Run plans",
+        """\
+Run a plan, pack it for a cluster, inspect its state, or run statements one by one:
+
+```console
+$ hintplan run job.json --checkpoint state
+$ hintplan state job.json --checkpoint state
+```
+""",
+        ("run", "bundle", "state", "sql"),
+    ),
+    "setup.md": Group(
+        "Set up editors and shells",
+        """\
+Let VS Code and your shell complete names, and get the schema of plans for other editors:
+
+```console
+$ hintplan init
+$ hintplan completion bash
+```
+""",
+        ("init", "completion", "schema"),
+    ),
 }
 
+# For each command, the pages with more: the text of the link, and its target below docs/.
+READ_MORE = {
+    "compile": (
+        ("SQL", "sql/index.md"),
+        ("state TTL", "state-ttl.md"),
+        ("recompile and keep edits", "rebase.md"),
+    ),
+    "validate": (("refused edits", "plan-format/index.md#what-hand-edits-are-refused"),),
+    "show": (("pictures of plans", "show.md"),),
+    "set": (("settings and facts", "plan-format/index.md#settings-and-facts"),),
+    "diff": (("review a change", "review.md#diff"),),
+    "why": (("review a change", "review.md#why"),),
+    "rebase": (("recompile and keep edits", "rebase.md"),),
+    "merge": (("merge two versions", "rebase.md#merging-two-versions"),),
+    "git-setup": (("plans in git", "rebase.md#git"),),
+    "flat": (("plans in git", "rebase.md#git"),),
+    "fmt": (("layout of plans", "plan-format/index.md#layout"),),
+    "lint": (("rules", "lint.md"),),
+    "ci": (("plans in CI", "review.md#ci"),),
+    "check": (("the fate of state", "check.md"),),
+    "run": (
+        ("operations", "operations.md"),
+        ("metrics", "metrics.md"),
+        ("deployment", "deployment/index.md"),
+        ("security", "security.md"),
+        ("faults", "faults/index.md"),
+    ),
+    "bundle": (("bundles", "deployment/bundles.md"),),
+    "state": (
+        ("inspect state", "state/index.md"),
+        ("copy or compact", "state/snapshots.md"),
+    ),
+    "sql": (("SQL client", "sql-client.md"), ("security", "security.md")),
+    "init": (("editors", "editors.md"),),
+    "completion": (("shells", "editors.md"),),
+    "schema": (("the plan format", "plan-format/index.md"),),
+}
+
+NOTE = "<!-- Made by `python -m tests.docs.commands_page`; do not edit. -->\n"
 HEAD = """\
-<!-- Made by `python -m tests.docs.commands_page`; do not edit. -->
 # Commands
 
-This page lists every command and option. `hintplan --help` and `hintplan COMMAND --help` print the same in a terminal.
+Find the options of a command here. `hintplan --help` and `hintplan COMMAND --help` print the same in a terminal:
+
+```console
+$ hintplan --help
+```
 """
 
 FOR_ALL = """\
@@ -67,12 +159,23 @@ obey `NO_COLOR`.
 """
 
 
-def page() -> str:
-    """The page as the file has it."""
-    rows = [f"| [`{name}`](#{name}) | {command.help} |" for name, command in COMMANDS.items()]
-    table = "\n".join(("| command | does |", "|---|---|", *rows))
+def pages() -> dict[str, str]:
+    """Return the text of each page, by the name of its file."""
+    texts = {"index.md": NOTE + index()}
+    for file, group in GROUPS.items():
+        parts = (f"# {group.title}\n\n{group.introduction}", *(section(name) for name in group.commands))
+        texts[file] = NOTE + "\n".join(parts)
+    return texts
+
+
+def index() -> str:
+    """Return the first page: a table of the commands by group, and what all commands have in common."""
+    tables = []
+    for file, group in GROUPS.items():
+        rows = [f"| [`{name}`]({file}#{name}) | {COMMANDS[name].help} |" for name in group.commands]
+        tables.append("\n".join((f"## {group.title}\n", "| command | |", "|---|---|", *rows, "")))
     differ = ", ".join(f"`{name} {option.opts[0]}`" for name in COMMANDS for option in options(name) if tells(option))
-    return "\n".join((HEAD, f"{table}\n", FOR_ALL.format(differ=differ), *(section(name) for name in COMMANDS)))
+    return "\n".join((HEAD, *tables, FOR_ALL.format(differ=differ)))
 
 
 def command_of(name: str) -> click.Command:
@@ -150,9 +253,11 @@ def meaning(option: click.Option) -> str:
 
 def more(name: str) -> Iterator[str]:
     if name in READ_MORE:
-        links = ", ".join(f"[{target.partition('#')[0]}]({target})" for target in READ_MORE[name])
+        links = ", ".join(f"[{text}](../{target})" for text, target in READ_MORE[name])
         yield f"More: {links}.\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    FOLDER.mkdir(exist_ok=True)
+    for file, text in pages().items():
+        (FOLDER / file).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Makes the table of ``docs/metrics.md`` of the one in the code.
+"""Write the table of ``docs/metrics.md`` from the table in the code.
 
 python -m tests.docs.metrics_page
 """
@@ -17,13 +17,13 @@ _UNITS = {"s": "seconds", "By": "bytes"}
 
 
 def table() -> str:
-    """The rows of all metrics."""
-    head = "| metric | type | labels | says |\n|---|---|---|---|\n"
+    """Return the table of all metrics."""
+    head = "| metric | type | labels | meaning |\n|---|---|---|---|\n"
     return head + "".join(_row(metric) for metric in METRICS)
 
 
 def page() -> str:
-    """What the page has to be, outside of the table as it is."""
+    """Return the page with a new table; the rest stays as it is."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
     return f"{before}{_BEGIN}{table()}{_END}{rest.partition(_END)[2]}"
 

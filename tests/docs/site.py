@@ -8,6 +8,7 @@ and MkDocs refuses a link that leads nowhere.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -32,21 +33,47 @@ def links(page: Path) -> Iterator[str]:
             yield target.relative_to(ROOT).as_posix()
 
 
+def documents() -> list[Path]:
+    """Return all pages in and below docs/, sorted."""
+    return sorted((ROOT / "docs").rglob("*.md"))
+
+
+def pages_of(folder: str) -> list[str]:
+    """Return the pages of a folder of docs/: its index.md, then the others in the order of the links there."""
+    index = ROOT / folder / "index.md"
+    linked = dict.fromkeys(name for name in links(index) if name.startswith(f"{folder}/"))
+    pages = {path.relative_to(ROOT).as_posix() for path in index.parent.glob("*.md")} - {f"{folder}/index.md"}
+    missing = sorted(pages - linked.keys())
+    if missing:
+        raise ValueError(f"{folder}/index.md must link {', '.join(missing)}")
+    return [f"{folder}/index.md", *(name for name in linked if name in pages)]
+
+
 def sections() -> dict[str, list[str]]:
-    """Return the pages by section, in the order of docs/index.md; ValueError if a page is in none or in two."""
+    """Return the pages by section, in the order of docs/index.md; ValueError if a page is in none or in two.
+
+    docs/index.md links each page of docs/ and the index.md of each folder once. That index.md links its neighbours.
+    """
     index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
     parts = re.split(r"^## (.+)$", index, flags=re.MULTILINE)[1:]
     names: dict[str, list[str]] = {}
     for title, body in zip(parts[::2], parts[1::2], strict=True):
         targets = ((ROOT / "docs" / match[1]).resolve() for match in _LINK.finditer(body))
-        names[title] = [target.relative_to(ROOT).as_posix() for target in targets]
+        listed_here = [target.relative_to(ROOT).as_posix() for target in targets]
+        # A folder's own index.md lists its pages; a link to one of them is a shortcut.
+        names[title] = [name for name in listed_here if not re.fullmatch(r"docs/[^/]+/(?!index\.md$).+\.md", name)]
     listed = [name for section in names.values() for name in section]
     pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} - {"docs/index.md"}
+    pages |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*/index.md")}
     wrong = sorted(pages.symmetric_difference(name for name in listed if name.startswith("docs/")))
     twice = sorted({name for name in listed if listed.count(name) > 1})
     if wrong or twice:
         raise ValueError(f"docs/index.md must link each page once: {', '.join(wrong + twice)}")
-    return names
+    return {title: [page for name in section for page in _with_neighbours(name)] for title, section in names.items()}
+
+
+def _with_neighbours(name: str) -> list[str]:
+    return pages_of(name.removesuffix("/index.md")) if re.fullmatch(r"docs/[^/]+/index\.md", name) else [name]
 
 
 def title_of(page: str) -> str:
@@ -113,13 +140,13 @@ def _write_listing(directory: Path, target: Path) -> None:
 
 def _configuration(source: Path, site: Path, listed: dict[str, list[str]]) -> dict[str, object]:
     nav: list[object] = [{"Documentation": "docs/index.md"}]
-    nav += [{title: [{title_of(page): page} for page in pages]} for title, pages in listed.items()]
+    nav += [{title: _navigation(pages)} for title, pages in listed.items()]
     return {
         "site_name": "hintplan",
         "docs_dir": str(source),
         "site_dir": str(site.resolve()),
         "use_directory_urls": False,
-        "theme": {"name": "readthedocs", "highlightjs": False, "navigation_depth": 3},
+        "theme": {"name": "readthedocs", "highlightjs": False, "navigation_depth": 4},
         "plugins": [],
         "nav": nav,
         "not_in_nav": "examples/\nbenchmarks/\n",
@@ -129,6 +156,16 @@ def _configuration(source: Path, site: Path, listed: dict[str, list[str]]) -> di
             "links": {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"},
         },
     }
+
+
+def _navigation(pages: list[str]) -> list[object]:
+    """Return the entries for ``pages``; the pages of a folder are below the title of its index.md."""
+    entries: list[object] = []
+    for folder, group in itertools.groupby(pages, lambda page: Path(page).parent.as_posix()):
+        of_folder: list[object] = [{title_of(page): page} for page in group]
+        is_nested = re.fullmatch(r"docs/[^/]+", folder)
+        entries += [{title_of(f"{folder}/index.md"): of_folder}] if is_nested else of_folder
+    return entries
 
 
 def _for_markdown(page: Path) -> str:

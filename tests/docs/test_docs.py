@@ -38,6 +38,7 @@ from hintplan.plans.settings.lookup import SETTINGS
 from hintplan.plans.settings.setting import value_text as written
 from hintplan.plans.show.explain import plan_tree
 from tests.docs import commands_page, metrics_page
+from tests.docs.site import documents
 from tests.planner import declared
 from tests.plans.in_process import hintplan as command
 
@@ -48,13 +49,19 @@ ROOT = Path(__file__).parents[2]
 FLIGHTS = "examples/flights/README.md"
 PAGES = (
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *documents(),
     *sorted((ROOT / "examples").glob("*/README.md")),
 )
 
 
+PAGE_NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
+
+
 def text(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8")
+    """The text of a page, or of all pages of a folder."""
+    path = ROOT / name
+    pages = sorted(path.glob("*.md")) if path.is_dir() else [path]
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -84,7 +91,7 @@ def sessions(page: str) -> Iterator[tuple[str, str]]:
 def command_lines() -> list[str]:
     """Every ``hintplan ...`` that a reader could copy."""
     found = [line for page in PAGES for line, _ in sessions(str(page.relative_to(ROOT)))]
-    helped = (line for block in blocks("docs/commands.md", "text") for line in block.splitlines())
+    helped = (line for block in blocks("docs/commands", "text") for line in block.splitlines())
     found += [part for line in helped if not re.search(r"\[OPTIONS\]|\w\|\w", line) for part in line.split(" && ")]
     inline = (code for page in PAGES for code in re.findall(r"`(hintplan [^`\n]+)`", page.read_text(encoding="utf-8")))
     # Words in capitals stand for something: they show a form, not a command.
@@ -92,8 +99,14 @@ def command_lines() -> list[str]:
     return list(dict.fromkeys(line for line in found if line.startswith("hintplan ")))
 
 
-def test_the_page_of_commands_is_what_they_say_of_themselves() -> None:
-    assert text("docs/commands.md") == commands_page.page(), "run python -m tests.docs.commands_page"
+def test_the_pages_of_commands_are_what_they_say_of_themselves() -> None:
+    pages = {path.name: path.read_text(encoding="utf-8") for path in commands_page.FOLDER.iterdir()}
+    assert pages == commands_page.pages(), "run python -m tests.docs.commands_page"
+
+
+def test_every_command_is_on_one_page() -> None:
+    named = [name for group in commands_page.GROUPS.values() for name in group.commands]
+    assert sorted(named) == sorted(COMMANDS)
 
 
 def test_the_table_of_metrics_is_that_of_the_code() -> None:
@@ -102,18 +115,18 @@ def test_the_table_of_metrics_is_that_of_the_code() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_stands_in_its_section(name: str) -> None:
-    (section,) = re.findall(rf"^## {name}\n(.*?)(?=^## |\Z)", text("docs/commands.md"), re.MULTILINE | re.DOTALL)
+    (section,) = re.findall(rf"^## {name}\n(.*?)(?=^## |\Z)", text("docs/commands"), re.MULTILINE | re.DOTALL)
     options = [p for p in commands()[name].params if isinstance(p, click.Option) and p.name != "debug"]
     flags = [flag for option in options for flag in (*option.opts, *option.secondary_opts)]
     assert [flag for flag in flags if f"`{flag}`" not in section] == []
     assert all(option.help or option.show_default for option in options)
 
 
-def test_the_page_of_commands_does_not_go_by_the_terminal() -> None:
+def test_the_pages_of_commands_do_not_depend_on_the_terminal() -> None:
     narrow = {**os.environ, "COLUMNS": "40", "TERM": "dumb", "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
-    shown = "from tests.docs.commands_page import page; print(page(), end='')"
+    shown = "from tests.docs.commands_page import pages; print('\\n'.join(pages().values()), end='')"
     done = subprocess.run([sys.executable, "-c", shown], env=narrow, cwd=ROOT, capture_output=True, check=True)
-    assert done.stdout.decode() == text("docs/commands.md")
+    assert done.stdout.decode() == "\n".join(commands_page.pages().values())
 
 
 @pytest.mark.parametrize("line", command_lines())
@@ -131,13 +144,12 @@ def test_every_command_line_parses(line: str) -> None:
 
 
 def test_every_configuration_key_is_documented() -> None:
-    assert lacking(known_keys(), "docs/plan-format.md") == []
+    assert lacking(known_keys(), "docs/plan-format") == []
 
 
 @pytest.mark.parametrize("name", CONNECTORS)
 def test_every_connector_option_and_its_default_is_documented(name: str) -> None:
-    section = re.split(r"^## ", text("docs/connectors.md"), flags=re.MULTILINE)
-    (page,) = [part for part in section if part.startswith(f"{name}\n")]
+    page = text(f"docs/connectors/{name}.md") + (text("docs/connectors/kafka-formats.md") if name == "kafka" else "")
     rows = {m[1]: m[2].strip() for m in re.finditer(r"^\| `([^`]+)` \|([^|]*)\|", page, re.MULTILINE)}
     spec = CONNECTORS[name]
     for option in spec.options:
@@ -156,7 +168,7 @@ def test_every_connector_option_and_its_default_is_documented(name: str) -> None
 
 def test_what_connectors_read_and_write_is_documented() -> None:
     rows = re.findall(
-        r"^\| \[`([\w-]+)`\]\(#[\w-]+\) \| (yes)? ?\| (yes)? ?\|", text("docs/connectors.md"), re.MULTILINE
+        r"^\| \[`([\w-]+)`\]\(\1\.md\) \| (yes)? ?\| (yes)? ?\|", text("docs/connectors/index.md"), re.MULTILINE
     )
     documented = {name: (bool(reads), bool(writes)) for name, reads, writes in rows}
     assert documented == {
@@ -166,7 +178,7 @@ def test_what_connectors_read_and_write_is_documented() -> None:
 
 @pytest.mark.parametrize("op", OPS)
 def test_every_operator_kind_has_a_section_with_an_excerpt(op: str) -> None:
-    section = re.search(rf"^### {op}\n\n```json\n(.*?)```", text("docs/plan-format.md"), re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^### {op}\n\n```json\n(.*?)```", text("docs/plan-format"), re.MULTILINE | re.DOTALL)
     assert section is not None
     assert json.loads(section[1])["op"] == op
 
@@ -184,47 +196,51 @@ def schema_keys(schema: Any) -> Iterator[str]:
 def test_every_key_of_the_schema_is_documented() -> None:
     keys = sorted(set(schema_keys(json.loads(schema_text()))))
     assert "join-type" in keys
-    page = text("docs/plan-format.md")
+    page = text("docs/plan-format")
     assert [key for key in keys if f'"{key}":' not in page and f"`{key}`" not in page] == []
-    assert lacking(keys, "docs/plan-format.md") == []
+    assert lacking(keys, "docs/plan-format") == []
 
 
 def test_every_function_is_documented() -> None:
-    undocumented = lacking(sorted({*scalars.known_functions(), *aggregates.NAMES}), "docs/functions.md")
-    assert undocumented == [], f"write a row for each of {undocumented} in docs/functions.md"
-    unlisted = lacking(sorted(ALLOWED_FUNCTIONS), "docs/plan-format.md")
-    assert unlisted == [], f"write {unlisted} into the list of Expressions in docs/plan-format.md"
+    undocumented = lacking(sorted({*scalars.known_functions(), *aggregates.NAMES}), "docs/functions")
+    assert undocumented == [], f"write a row for each of {undocumented} in docs/functions/"
+    unlisted = lacking(sorted(ALLOWED_FUNCTIONS), "docs/plan-format/expressions.md")
+    assert unlisted == [], f"write {unlisted} into the list in docs/plan-format/expressions.md"
 
 
 def test_the_functions_documented_for_plans_are_those_allowed() -> None:
     lists = re.findall(
-        r"^- (?:text|numbers|time|arrays|choice|JSON): ((?:.+\n)+?)(?=-|\n)", text("docs/plan-format.md"), re.MULTILINE
+        r"^- (?:text|numbers|time|arrays|choice|JSON): ((?:.+\n)+?)(?=-|\n)",
+        text("docs/plan-format/expressions.md"),
+        re.MULTILINE,
     )
     listed = {name for names in lists for name in re.findall(r"`(\w+)`", names)}
     absent = sorted(listed - ALLOWED_FUNCTIONS)
-    assert absent == [], f"add {absent} to plans/declarations/functions.py, or take them out of docs/plan-format.md"
-    assert listed == ALLOWED_FUNCTIONS, f"list {sorted(ALLOWED_FUNCTIONS - listed)} in docs/plan-format.md"
+    assert absent == [], (
+        f"add {absent} to plans/declarations/functions.py, or take them out of docs/plan-format/expressions.md"
+    )
+    assert listed == ALLOWED_FUNCTIONS, f"list {sorted(ALLOWED_FUNCTIONS - listed)} in docs/plan-format/expressions.md"
 
 
 def test_every_documented_duration_unit_is_one() -> None:
-    section = text("docs/plan-format.md").partition("## Durations")[2].partition("In a plan file")[0]
+    section = text("docs/plan-format/settings.md").partition("## Durations")[2].partition("In a plan file")[0]
     units = [unit for unit in re.findall(r"`([^`]+)`", section) if unit != "PT1H30M"]
     assert len(units) > 20
     assert all(parse_duration(f"1000000000 {unit}") >= 1000 for unit in units)
 
 
 def test_the_whole_plan_is_what_its_sql_compiles_to() -> None:
-    (sql,) = blocks("docs/plan-format.md", "sql")
-    *_, whole = blocks("docs/plan-format.md", "json")
+    (sql,) = blocks("docs/plan-format/example.md", "sql")
+    (whole,) = blocks("docs/plan-format/example.md", "json")
     assert whole == hintplan.dumps(compile_sql(sql)).decode()
     assert hintplan.dumps(hintplan.loads(whole)).decode() == whole
 
 
 def test_the_batch_job_of_the_docs_is_what_its_sql_compiles_to() -> None:
-    sql, _ = blocks("docs/batch.md", "sql")
+    sql, _ = blocks("docs/batch/index.md", "sql")
     plan = compile_sql(sql)
-    assert blocks("docs/batch.md", "json")[-1] == hintplan.dumps(plan).decode()
-    assert f"```\n{plan_tree(plan)}\n```\n" in text("docs/batch.md")
+    assert blocks("docs/batch/index.md", "json")[-1] == hintplan.dumps(plan).decode()
+    assert f"```\n{plan_tree(plan)}\n```\n" in text("docs/batch/index.md")
 
 
 def test_the_trees_of_upserts_are_those_of_their_sql() -> None:
@@ -236,7 +252,7 @@ def test_the_trees_of_upserts_are_those_of_their_sql() -> None:
 
 
 def test_every_storage_level_is_documented() -> None:
-    assert lacking(list(STORAGE_LEVELS), "docs/batch.md") == []
+    assert lacking(list(STORAGE_LEVELS), "docs/batch/cached-results.md") == []
 
 
 def parts_of(value: Any) -> Iterator[Any]:
@@ -246,29 +262,41 @@ def parts_of(value: Any) -> Iterator[Any]:
 
 
 def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
-    *excerpts, whole = blocks("docs/plan-format.md", "json")
+    (whole,) = blocks("docs/plan-format/example.md", "json")
+    excerpts = [excerpt for excerpt in blocks("docs/plan-format", "json") if excerpt != whole]
     # What only batch plans have, calls of functions, grouping sets, UNNEST, VALUES, and rows that replace each other
     # stand elsewhere.
     files = (ROOT / "tests" / "plans" / f"{name}_orders.json" for name in ("located", "rolled_up"))
     upserts = (hintplan.dumps(compile_sql(sql)).decode() for sql in blocks("docs/upserts.md", "sql"))
     written = (file.read_text(encoding="utf-8") for file in files)
-    tables = blocks("docs/sql.md", "sql")[0]
+    (tables,) = blocks("docs/sql/index.md", "sql")
     of_values = (
         hintplan.dumps(compile_sql(f"{tables} INSERT INTO result {query};")).decode()
         for query in documented_queries()
         if "VALUES" in query
     )
-    (unnests,) = (sql for sql in blocks("docs/sql.md", "sql") if "UNNEST(tags)" in sql)
+    (unnests,) = (sql for sql in blocks("docs/sql/joins.md", "sql") if "UNNEST(tags)" in sql)
     unnested = hintplan.dumps(compile_sql(unnests)).decode()
-    over = hintplan.dumps(compile_sql("".join(blocks("docs/batch.md", "sql")))).decode()
-    known = (whole, blocks("docs/batch.md", "json")[-1], *written, *upserts, *of_values, unnested, over)
+    over = hintplan.dumps(compile_sql("".join(blocks("docs/batch/index.md", "sql")))).decode()
+    known = (whole, blocks("docs/batch/index.md", "json")[-1], *written, *upserts, *of_values, unnested, over)
     parts = [part for plan in known for part in parts_of(json.loads(plan))]
     assert len(excerpts) > len(OPS)
     assert [excerpt for excerpt in excerpts if json.loads(excerpt) not in parts] == []
 
 
+def test_every_edit_on_the_pages_about_plans_is_one() -> None:
+    plan = hintplan.loads(blocks("docs/plan-format/example.md", "json")[0])
+    lines = [line for block in blocks("docs/plan-format", "text") for line in block.splitlines() if "set plan" in line]
+    edits = [shlex.split(line)[3].partition("=") for line in lines]
+    assert len(edits) > 5
+    for path, _, value in edits:
+        # The page has the operator of the function from another plan.
+        if not path.startswith("correlate_"):
+            assert set_value(plan, path, value)[1]
+
+
 def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
-    whole = json.loads(blocks("docs/plan-format.md", "json")[-1])
+    whole = json.loads(blocks("docs/plan-format/example.md", "json")[0])
     join = next(i for i, operator in enumerate(whole["operators"]) if operator["op"] == "join")
 
     def edited(change: Any, *, allow: bool = False) -> str:
@@ -298,7 +326,7 @@ def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
             lambda d, j: j["inputs"].__setitem__(0, "union_c"), allow=True
         ),
     }
-    section = text("docs/plan-format.md").partition("## What hand edits are refused")[2].partition("## A whole plan")[0]
+    section = text("docs/plan-format/index.md").partition("## What hand edits are refused")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (`.+`) \|$", section, re.MULTILINE)
     assert {edit for edit, _ in rows} == said.keys()
     for edit, messages in rows:
@@ -306,23 +334,69 @@ def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
             assert message in said[edit], edit
 
 
+# Pages whose first block declares tables, or is a list of queries that have tests of their own.
+TESTED_ELSEWHERE = [f"docs/sql/{name}.md" for name in ("index", "joins", "queries", "tables", "types")]
+
+
+def examples(folder: str) -> list[Any]:
+    """The first block of SQL on each page of a folder."""
+    pages = [page.relative_to(ROOT).as_posix() for page in sorted((ROOT / folder).glob("*.md"))]
+    found = {page: blocks(page, "sql") for page in pages}
+    return [pytest.param(page, sql[0], id=page) for page, sql in found.items() if sql]
+
+
+@pytest.mark.parametrize(
+    ("page", "sql"), [*examples("docs/functions"), *(e for e in examples("docs/sql") if e.id not in TESTED_ELSEWHERE)]
+)
+def test_the_example_at_the_top_of_a_page_about_sql_compiles(page: str, sql: str) -> None:
+    """All its statements in one script; a query alone makes a table."""
+    files = "WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json')"
+    carts = f"CREATE TABLE carts (tags ARRAY<STRING>, prices MAP<STRING, DOUBLE>) {files};"
+    events = f"CREATE TABLE events (id BIGINT, doc STRING) {files};"
+    (tables,) = blocks("docs/sql/index.md", "sql")
+    statements = [statement.strip() for statement in sql.split(";") if statement.strip()]
+    script = ";".join(
+        f"CREATE TABLE answer_{number} WITH ('connector' = 'print') AS {statement}"
+        if statement.startswith("SELECT")
+        else statement
+        for number, statement in enumerate(statements)
+    )
+    assert compile_sql(f"{tables}{carts}{events}{script};").operators, page
+
+
+@pytest.mark.parametrize(("page", "sql"), examples("docs/connectors"))
+def test_the_example_of_a_connector_compiles(page: str, sql: str) -> None:
+    """Each table is written with rows of its own kind if it can be, or else read; lookups have examples elsewhere."""
+    for name, rest in re.findall(r"(?s)CREATE TABLE (\w+) (.*?);\n", sql):
+        connector = CONNECTORS[re.search(r"'connector' = '([\w-]+)'", rest)[1]]  # type: ignore[index]
+        if connector.writing is not None:
+            like = f"LIKE {name} (EXCLUDING OPTIONS)"
+            rows = f"CREATE TABLE given WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json') {like};"
+            query = f"{rows} INSERT INTO {name} SELECT * FROM given"
+        elif connector.reading is not None:
+            query = f"CREATE TABLE answer WITH ('connector' = 'print') AS SELECT * FROM {name}"
+        else:
+            continue
+        assert compile_sql(f"CREATE TABLE {name} {rest}; {query};").operators, page
+
+
 def documented_queries() -> list[str]:
-    queries = blocks("docs/sql.md", "sql")[4]
+    queries = blocks("docs/sql/queries.md", "sql")[0] + blocks("docs/sql/joins.md", "sql")[0]
     return [query.strip() for query in queries.split(";") if query.strip()]
 
 
 def refusals() -> list[tuple[str, str]]:
-    section = text("docs/sql.md").partition("## Refusals")[2]
-    return re.findall(r"^\| `([^`]+)` \| ([^|`]+) \|", section, re.MULTILINE)
+    return re.findall(r"^\| `([^`]+)` \| ([^|`]+) \|", text("docs/sql/refusals.md"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("query", documented_queries())
 def test_a_documented_query_compiles(query: str) -> None:
-    assert compile_sql(f"{blocks('docs/sql.md', 'sql')[0]} INSERT INTO result {query};").operators
+    assert compile_sql(f"{blocks('docs/sql/index.md', 'sql')[0]} INSERT INTO result {query};").operators
 
 
 def test_documented_tables_made_of_others_compile() -> None:
-    declared, like, filled, *_ = blocks("docs/sql.md", "sql")
+    (declared,) = blocks("docs/sql/index.md", "sql")
+    like, filled, *_ = blocks("docs/sql/tables.md", "sql")
     plan = compile_sql(f"{declared}{like}{filled}INSERT INTO copies SELECT *, name FROM old_orders;")
     assert [column.name for column in plan.tables["totals"].columns] == ["note", "customer", "total"]
     assert plan.tables["old_orders"].options["path"] == "data/old"
@@ -332,7 +406,7 @@ def test_documented_tables_made_of_others_compile() -> None:
 @pytest.mark.parametrize(("query", "message"), refusals())
 def test_a_documented_refusal_is_refused_as_documented(query: str, message: str) -> None:
     with pytest.raises(hintplan.SqlError) as caught:
-        compile_sql(f"{blocks('docs/sql.md', 'sql')[0]} INSERT INTO result {query};")
+        compile_sql(f"{blocks('docs/sql/index.md', 'sql')[0]} INSERT INTO result {query};")
     assert message in str(caught.value)
     assert all(diagnostic.hint for diagnostic in caught.value.diagnostics)
 
@@ -418,7 +492,7 @@ def test_every_edit_of_a_call_that_is_documented_is_one() -> None:
         assert set_value(plan, path, value)[1]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_NAMES)
 def test_links_resolve(page: Path) -> None:
     found = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", found):
@@ -431,7 +505,7 @@ def test_links_resolve(page: Path) -> None:
             assert anchor in anchors(linked), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_NAMES)
 def test_tests_that_a_page_names_are_there(page: Path) -> None:
     named = re.findall(r"`(tests/[\w/]+\.\w+)`", page.read_text(encoding="utf-8"))
     assert [path for path in named if not (ROOT / path).is_file()] == []
@@ -536,7 +610,7 @@ def test_the_python_page_names_all_that_there_is() -> None:
     assert lacking(hintplan.__all__, "docs/python.md") == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=PAGE_NAMES)
 def test_what_examples_take_from_hintplan_is_there(page: Path) -> None:
     code = blocks(str(page.relative_to(ROOT)), "python")
     names = {name for block in code for name in re.findall(r"\bhintplan\.(\w+)", block)}
@@ -588,7 +662,7 @@ def test_the_bundle_of_the_docs_is_what_the_command_writes(tmp_path: Path) -> No
     """Of the plan of the README; size and platform are those of this machine."""
     (tmp_path / "paid.sql").write_text(blocks("README.md", "sql")[0], encoding="utf-8")
     executed("hintplan compile paid.sql -o paid.json", tmp_path)
-    found = [session for session in sessions("docs/deployment.md") if session[0].startswith("hintplan bundle")]
+    found = [session for session in sessions("docs/deployment/bundles.md") if session[0].startswith("hintplan bundle")]
     ((line, shown),) = found
     printed = executed(line, tmp_path)
     of_here = r"[\d.]+ MiB, for linux-\w+"

@@ -1,4 +1,4 @@
-"""The faults of docs/faults.md that end a batch say the same whatever the sink is, with file and line."""
+"""The faults of docs/faults/errors.md that end a batch say the same whatever the sink is, with file and line."""
 
 from __future__ import annotations
 

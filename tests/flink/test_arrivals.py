@@ -37,6 +37,6 @@ def test_rows_are_those_that_flink_left(name: str, batches: int) -> None:
 
 
 def test_flink_takes_the_first_for_the_last_by_a_processing_time_that_is_no_value() -> None:
-    """If this fails with a later Flink, the remark in sql.md can go."""
+    """If this fails with a later Flink, the remark in docs/sql/queries.md can go."""
     assert RECORDED["the last two"]["pt"] == RECORDED["the first two"]["pt"] == RECORDED["the first two"]["arrived"]
     assert RECORDED["the last two"]["arrived"] != RECORDED["the last two"]["pt"]

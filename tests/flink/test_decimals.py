@@ -36,7 +36,7 @@ REMAINDERS = {
 
 
 def wanted(sql: str, given: list[dict[str, Any]]) -> list[Any]:
-    """The values of ``sql`` over the rows ``given``: Flink's, except those of docs/functions.md, which are by hand."""
+    """The values of ``sql`` over the rows ``given``: Flink's, or as docs/functions/numbers.md has them by hand."""
     recorded = ANSWERED[sql]["values"]
     if sql == NULL_HERE:
         return [int(value is None) for value in ANSWERED["l_whole / r_fine"]["values"]]

@@ -57,7 +57,7 @@ NOT_FAILING = (
     # Flink copies more characters than there is memory for, or counts past the end of INT.
     *("OVERLAY(s PLACING r FROM 1 FOR k)", "REPEAT(r, k)"),
     # Flink fails at an entry without a value, at an empty set of characters, at what is no Base64, and at what no
-    # DECIMAL is; docs/functions.md says what is computed instead.
+    # DECIMAL is; docs/functions/numbers.md says what is computed instead.
     *("STR_TO_MAP(s)", "BTRIM(s, r)", "FROM_BASE64(s)", "ROUND(d, 1)", "ROUND(f, 1)"),
     # Flink fails at values of another type than what is to be returned, and at each DEFAULT of DOUBLE; as above.
     *(
@@ -80,7 +80,7 @@ OTHER_TYPES = (
     # Flink cuts the result of a FLOAT and a DOUBLE to a FLOAT.
     *("f * d", "f + d", "f / d"),
 )
-"""What has another type, as docs/functions.md says."""
+"""What has another type, as the pages of docs/functions says."""
 ZERO_COUNTED = ("i % 0.7",)
 """Flink counts the zero before the point into the type of a literal; values are compared."""
 READING = re.compile(
@@ -113,7 +113,7 @@ ON_DAYS_OF_CLOCK_CHANGE = {
     # Of a time that is there twice, Spark takes the first, and Flink the second.
     "UNIX_TIMESTAMP(s)": ("2024-11-03 01:30:00",),
 }
-"""What is otherwise for some times in America/New_York; docs/functions.md says so."""
+"""What is otherwise for some times in America/New_York; docs/functions/times.md says so."""
 _BEYOND = re.compile(r"(1[0-9]{4}|0000)-")
 """The year of a time that Python has not, and that cannot be compared."""
 

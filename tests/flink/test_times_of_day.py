@@ -1,4 +1,4 @@
-"""TIME in expressions is what Flink recorded in times_of_day.json, or refused; docs/sql.md says what is not taken."""
+"""TIME in expressions is what Flink recorded in times_of_day.json, or refused as docs/sql/types.md says."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ RECORDED: dict[str, dict[str, str | None]] = json.loads(
     (Path(__file__).parent / "times_of_text.json").read_text(encoding="utf-8")
 )
 
-# What docs/functions.md says is meant otherwise: days that the month has not, the hour 24, parts that are left out,
-# years of other than four digits, the year 0 as a constant.
+# What docs/functions/casts.md says is meant otherwise: days that the month has not, the hour 24, parts that are
+# left out, years of other than four digits, the year 0 as a constant.
 OURS: dict[str, dict[str, str | None]] = {
     "DATE": {"24-02-29": None, "2024-001-01": None, "2024-1-001": None, "02024-01-01": None},
     "TIMESTAMP": {

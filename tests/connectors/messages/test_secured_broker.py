@@ -1,4 +1,4 @@
-"""A broker that only lets in who knows a password, over TLS: read and written with what docs/connectors.md says."""
+"""A broker that only lets in who knows a password, over TLS: read and written as docs/connectors/kafka.md says."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_no_hint_lists_all_of_many_options(connector: str) -> None:
     (hint,) = (found.hint for found in caught.value.diagnostics if "zzzz-qqqq" in found.message)
     assert len(hint) < 300
     if len(CONNECTORS[connector].settings) > 12:
-        assert hint == f"docs/connectors.md#{connector} has its {len(CONNECTORS[connector].settings)} options"
+        assert hint == f"docs/connectors/{connector}.md has its {len(CONNECTORS[connector].settings)} options"
 
 
 def test_add_jar_is_noted() -> None:

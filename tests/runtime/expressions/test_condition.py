@@ -1,4 +1,4 @@
-"""Conditions of outer joins have the numbers that Flink has where a cast does not fit (docs/functions.md)."""
+"""Conditions of outer joins have the numbers that Flink has where a cast does not fit (docs/functions/numbers.md)."""
 
 from __future__ import annotations
 
