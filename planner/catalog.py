@@ -380,9 +380,7 @@ def _check_columns(context: Context, statement: CreateTable) -> None:
     for column in statement.columns:
         folded = column.name.lower()
         if folded in seen:
-            same = (
-                "twice" if seen[folded] == column.name else f"beside '{seen[folded]}', from which only its case differs"
-            )
+            same = "twice" if seen[folded] == column.name else f"next to '{seen[folded]}', which differs only in case"
             raise context.source.error(
                 f"column '{column.name}' is declared {same}", column.offset, "rename one of them"
             )

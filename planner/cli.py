@@ -37,7 +37,7 @@ _STDIN = "<stdin>"
 @click.option("--keep-edits", metavar="OLD", help="Carry the edits of this plan over, as 'hintplan rebase' does.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of -o even if it has edits, or is no plan.")
 @click.option("--verbose", is_flag=True, help="List the settings of Flink that have no effect here, and why.")
-@click.option("--json", "as_json", is_flag=True, help="With --keep-edits: print what became of the edits as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="With --keep-edits: print the outcome of each edit as JSON.")
 @rebase_options
 def compile_command(
     script: str,
@@ -76,7 +76,7 @@ def compile_command(
         print_message(line)
     missing = keep_edits is not None and not os.path.exists(keep_edits)
     if missing and keep_edits != output:
-        raise PlanError("there is no such plan to keep the edits of", file=keep_edits)
+        raise PlanError("the plan whose edits should be kept does not exist", file=keep_edits)
     if output is not None and output != keep_edits and not overwrite:
         refuse_overwrite(output)
     if keep_edits is not None and not missing:

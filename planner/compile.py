@@ -49,7 +49,7 @@ _INSTEAD = {
     "Show": ("SHOW has no place in a plan", f"leave it out{_CLIENT}"),
     "Describe": ("DESCRIBE has no place in a plan", f"leave it out{_CLIENT}"),
     "Explain": ("EXPLAIN has no place in a plan", f"compile, then run 'hintplan explain plan.json'{_CLIENT}"),
-    "CompilePlan": ("COMPILE PLAN inside of what is compiled", f"write the INSERT alone{_CLIENT}"),
+    "CompilePlan": ("COMPILE PLAN in a script that is compiled", f"write the INSERT alone{_CLIENT}"),
     "ExecutePlan": ("EXECUTE PLAN has no place in a plan", f"run it with 'hintplan run plan.json'{_CLIENT}"),
     "SetOption": ("SET without an option is not supported", f"write SET 'key' = 'value'{_CLIENT}"),
     "StopJobStatement": ("STOP JOB has no place in a plan", f"leave it out{_CLIENT}"),
@@ -250,7 +250,7 @@ def _warn_of_idle_settings(session: CompileSession, statements: list[SetOption],
             message, advice = key.group.elsewhere, "remove it"
         elif not any((key.whose, key.group.name, name) in heeded for name in key.sets):
             message = f"no {key.whose} of this job takes it"
-            advice = "remove it" if key.group.optional else "remove it, or set what it goes with"
+            advice = "remove it" if key.group.optional else "remove it, or set the options that it belongs to"
         else:
             continue
         session.context.report.warn(f"'{statement.key}' has no effect: {message}", statement.offset, advice)

@@ -158,12 +158,12 @@ def _configured(session: CompileSession, statement: SetOption | ResetOption) -> 
     if statement.key is None:
         return actions.Told(text="configuration reset")
     if not has_effect:
-        return actions.Told(text=f"{statement.key} means nothing here, and stays as it is")
+        return actions.Told(text=f"{statement.key} has no meaning here, and is unchanged")
     return actions.Told(text=_setting(session, statement.key))
 
 
 def _created(session: CompileSession, statement: CreateTable | CreateView | CreateFunction, what: str) -> Action:
-    outcome = "created" if session.apply(statement) else "is there already, and stays"
+    outcome = "created" if session.apply(statement) else "already exists, and is kept"
     return actions.Told(text=f"{what} {statement.name} {outcome}")
 
 

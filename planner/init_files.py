@@ -18,7 +18,7 @@ from hintplan.planner.session import CompileSession, Declaration, directories_of
 from hintplan.planner.statements.model import CreateTable, SetOption, Statement
 from hintplan.planner.syntax.units import Unit
 
-_ELSEWHERE = "write it in a script that is compiled with this file: --init is for what several scripts declare and set"
+_ELSEWHERE = "write it in a script that is compiled with this file: --init is for shared declarations and settings"
 
 
 def read_init_files(session: CompileSession, files: Mapping[str, str]) -> None:

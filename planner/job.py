@@ -145,7 +145,7 @@ class JobCompiler:
 
     def _declared_anew(self, what: str, name: str, statement: Insert) -> SqlError:
         return self._context.source.error(
-            f"{what} '{name}' was declared anew since another INSERT of this plan used it",
+            f"{what} '{name}' was declared again after another INSERT of this plan used it",
             statement.offset,
             f"give the two {what}s different names",
         )

@@ -130,8 +130,8 @@ def _accumulator(cls: type[Any], name: str) -> DataType:
         message = f"the accumulator of {name} has a FLOAT, which would be rounded whenever it is stored"
         raise ClassRefusal(message, hint="write DOUBLE")
     if not getattr(cls, "deterministic", True):
-        message = f"{name} says deterministic = False, but a batch that runs again must come to the same accumulators"
-        raise ClassRefusal(message, hint="call a scalar function that is not, and aggregate what it returns")
+        message = f"{name} has deterministic = False, but a batch that runs again must compute the same accumulators"
+        raise ClassRefusal(message, hint="call a nondeterministic scalar function, and aggregate its results")
     return kind
 
 

@@ -36,7 +36,7 @@ EXTRAS = {
         purpose="giving metrics to others",
         packages=("prometheus_client", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
     ),
-    "state": Extra(purpose="reading what is in a checkpoint", packages=("numpy", "pyarrow")),
+    "state": Extra(purpose="reading a checkpoint", packages=("numpy", "pyarrow")),
 }
 
 

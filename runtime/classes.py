@@ -36,7 +36,7 @@ def load_class(
     needed = (
         "the module must be importable where the run starts and in the Python workers: "
         "put it on PYTHONPATH here, and --allow-module sends it to the workers; "
-        "--conf spark.submit.pyFiles=A.py,B.zip takes along what it imports"
+        "--conf spark.submit.pyFiles=A.py,B.zip adds its imports"
     )
     try:
         loaded = load_named_class(name, modules, group=group, needed=needed)

@@ -1,4 +1,6 @@
-"""Finds English in docstrings and comments that a reader must read twice: questions for first words, words of our own.
+"""Finds English in docstrings, comments and messages that a reader must read twice.
+
+Such are questions for first words, and words of our own.
 
 python -m tests.english                     # how many in each folder of the code
 python -m tests.english plans/show runtime  # each of them, with file and line, below these paths
@@ -45,6 +47,11 @@ PHRASES = {
     "the ones that": "repeat the noun",
     "as far as": "if, except",
     "beside": "next to, compared with, in addition to",
+    "anew": "again, from scratch",
+    "any more": "no longer",
+    "leave it out": "remove it, omit it",
+    "is there already": "already exists",
+    "what there is": "name it",
 }
 PHRASE = re.compile(rf"\b({'|'.join(PHRASES).replace(' ', chr(92) + 's+')})\b", re.IGNORECASE)
 
@@ -57,9 +64,12 @@ class Fault(NamedTuple):
     instead: str
 
 
+WORDS_OF_A_MESSAGE = 4
+
+
 def faults(source: str) -> list[Fault]:
-    """Return the faults of the docstrings and comments of Python ``source``, in order of lines."""
-    texts = [*docstrings(source), *_comments(source)]
+    """Return the faults of the docstrings, comments and messages of Python ``source``, in order of lines."""
+    texts = [*docstrings(source), *_comments(source), *_messages(source)]
     return sorted(fault for line, text, is_docstring in texts for fault in _faults_of(line, text, is_docstring))
 
 
@@ -94,6 +104,21 @@ def _comments(source: str) -> Iterator[tuple[int, str, bool]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string, False
+
+
+def _messages(source: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield the strings of several words that are no docstrings; the last value is True for a sentence of its own."""
+    tree = ast.parse(source)
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    parts |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        text = ""
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            text = node.value
+        if len(text.split()) >= WORDS_OF_A_MESSAGE:
+            yield node.lineno, text, text.endswith(".")
 
 
 def files(paths: tuple[Path, ...]) -> list[Path]:

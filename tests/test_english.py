@@ -1,4 +1,4 @@
-"""Docstrings and comments of the code are read once: none has the words that ``tests/english.py`` finds."""
+"""Docstrings, comments and messages of the code are read once: none has the words that ``tests/english.py`` finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.english import CODE, ROOT, faults, files
 
 
 @pytest.mark.parametrize("package", CODE)
-def test_no_docstring_or_comment_must_be_read_twice(package: str) -> None:
+def test_nothing_in_the_code_must_be_read_twice(package: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{fault.line}: {fault.words!r}: write {fault.instead}"
         for path in files((ROOT / package,))
@@ -25,6 +25,8 @@ def test_no_docstring_or_comment_must_be_read_twice(package: str) -> None:
         ('def f():\n    """Return it, but\n    for nothing."""', "but for"),
         ("x = 1  # the run goes on", "goes on"),
         ('class A:\n    """Rows and those of others."""', "those of"),
+        ('say(f"the plan {name} says otherwise")', "says"),
+        ('option("retries", "How often a sink tries again.")', "How ..."),
     ],
 )
 def test_such_words_are_found(source: str, words: str) -> None:

@@ -25,10 +25,7 @@ SUMS = "INSERT INTO sums SELECT id, SUM(total) FROM orders GROUP BY id;\n"
 ON_SPARK = (
     "running on Spark needs pyspark, numpy and pyarrow, which this Python ({}) lacks: pip install 'hintplan[spark]'"
 )
-IN_STATE = (
-    "reading what is in a checkpoint needs numpy and pyarrow, which this Python ({}) lacks: "
-    "pip install 'hintplan[state]'"
-)
+IN_STATE = "reading a checkpoint needs numpy and pyarrow, which this Python ({}) lacks: pip install 'hintplan[state]'"
 
 Python = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -135,7 +135,7 @@ hintplan.expalin(Plan(name="a"))
         "list[str]",
         f"{plan_type} | None",
         execution,
-        "Literal['new'] | Literal['goes on'] | Literal['drops'] | Literal['refused']",
+        "Literal['new'] | Literal['continues'] | Literal['drops'] | Literal['refused']",
         "tuple[hintplan.plans.errors.Diagnostic, ...]",
     ], done.stdout
     errors = [line.partition(": ")[0] for line in done.stdout.splitlines() if ": error: " in line]

@@ -34,7 +34,7 @@ FLIGHT_COLUMNS = ("carrier", "flight", "tailnum", "origin", "dest", "dep_delay",
 def main(target: Path) -> None:
     """Fill ``target``, or leave it alone if it exists; it appears all at once."""
     if target.exists():
-        print(f"{target} is there already", file=sys.stderr)
+        print(f"{target} already exists", file=sys.stderr)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))

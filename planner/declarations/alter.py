@@ -166,7 +166,7 @@ def _refuse_used(
     elif table.watermark is not None and table.watermark[0] == name:
         dependent = "the WATERMARK"
     elif name in table.partitioned_by:
-        dependent, advice = "PARTITIONED BY", "declare the table anew, with other partitions"
+        dependent, advice = "PARTITIONED BY", "declare the table again, with other partitions"
     if dependent is not None:
         raise source.error(f"{dependent} of table '{table.name}' depends on column '{name}'", place, advice)
 

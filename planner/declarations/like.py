@@ -91,7 +91,7 @@ def _columns(source: Source, statement: CreateTable, like: Like, base: CreateTab
             fresh.append(column)
         elif column.is_physical or before.is_physical or _feature(column) != _feature(before):
             message = f"'{like.table}' has a column '{column.name}' already"
-            raise source.error(message, column.offset, "leave it out, or rename it")
+            raise source.error(message, column.offset, "remove it, or rename it")
         elif not _overwrites(like, _feature(column)):
             kind = "computed" if column.metadata is None else "METADATA"
             raise _twice(source, f"a {kind} column '{column.name}'", like, _feature(column), column.offset)

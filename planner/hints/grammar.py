@@ -97,7 +97,7 @@ def read_hints(source: Source, scanned: ScannedText, tokens: list[Token], report
             all_hints.after_name[before[-1].start] = hint.lookup
         else:
             advice = "put it before DISTINCT" if word == "DISTINCT" else "move it: SELECT /*+ ... */ ..."
-            raise source.error("a hint must stand directly after SELECT", block.start, advice)
+            raise source.error("a hint must be directly after SELECT", block.start, advice)
     return all_hints
 
 

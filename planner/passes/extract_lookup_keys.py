@@ -189,6 +189,7 @@ def _simplified(context: Context, part: Expr, left: Side, guards: Guards) -> Exp
         raise context.source.error(
             f"{function_name(asked)} cannot be part of this condition of a LEFT lookup join",
             asked.offset or getattr(part, "offset", 0),
-            "compare columns of the table directly, compute what concerns the stream below, or use an inner join",
+            "compare columns of the table directly, compute expressions over the stream below the join, or use an "
+            "inner join",
         )
     return simplified

@@ -109,15 +109,15 @@ def _warn(
         cure += f"; in the plan, each of {listed} has settings of its own"
     if read.is_lookup:
         report.warn(
-            f"'{view}' is read again here, and each reader makes its lookup join with '{read.target}' at {at} for "
-            f"itself: the source is asked once for each of {times} branches, and its answers may differ",
+            f"'{view}' is read again here, and each reader makes its lookup join with '{read.target}' at {at} "
+            f"separately: the source gets a request for each of {times} branches, and the responses may differ",
             place,
             cure,
         )
     else:
         report.note(
-            f"'{view}' is read again here, and each reader makes its call of '{read.target}' at {at} for itself: it "
-            f"is called once for each of {times} branches, and what it returns may differ",
+            f"'{view}' is read again here, and each reader makes its call of '{read.target}' at {at} separately: it "
+            f"is called once for each of {times} branches, and its results may differ",
             place,
             cure,
         )
@@ -136,5 +136,5 @@ def note_costly_views(report: Diagnostics, views: Mapping[str, str], places: Map
             report.note(
                 f"view '{view}' is kept once with all its rows, though each of its {len(held)} readers takes only some",
                 places.get(view),
-                f"if they take few, leave out SET '{SHARED_VIEWS}': each then keeps the rows that it takes",
+                f"if they take few, remove SET '{SHARED_VIEWS}': then each of them keeps only the rows that it takes",
             )

@@ -98,7 +98,7 @@ def over_domain(
     """
     if _looks_up(around):
         message = f"{domain.called} is not supported next to a lookup join"
-        raise context.source.error(message, domain.offset, "write what is looked up to a table, and read that")
+        raise context.source.error(message, domain.offset, "write the lookup's result to a table, and read that table")
     items = tuple(Item(field=i.field, expr=outer(i.expr)) for i in domain.items)
     columns = LogicalCalc(input=around, filter=None, items=items, base=around.base, block=domain.place.block)
     rows = LogicalAggregate(

@@ -136,7 +136,7 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
         )
     if isinstance(node, exp.Lateral):
         raise context.source.error(
-            "LATERAL stands behind what its function is called for",
+            "LATERAL must come after the table for whose rows its function is called",
             offset_of(node),
             "write FROM t, LATERAL TABLE(f(x)) AS T(a)",
         )
@@ -298,7 +298,7 @@ def _check_form(context: Context, join: exp.Join) -> None:
             f"{method} {kind} JOIN is not supported".replace("  ", " ").strip(), offset, "write JOIN ... ON"
         )
     if join.this.args.get("version") is not None and side not in ("", "LEFT"):
-        message = f"a lookup join cannot be a {side} JOIN: the rows of a table that is looked up are not all known"
+        message = f"a lookup join cannot be a {side} JOIN: a lookup does not read all rows of the table"
         raise source.error(message, offset, "write JOIN or LEFT JOIN")
     conditional = join.args.get("on") is not None or join.args.get("using") or method
     if not conditional and not is_comma_join(join) and kind != "CROSS":
@@ -350,7 +350,7 @@ def _check_names(context: Context, left: From, right: tuple[Input, ...]) -> None
     for added in right:
         if added.name in taken:
             raise context.source.error(
-                f"'{added.name}' stands twice in FROM", added.offset, f"give it an alias: {added.name} AS {added.name}2"
+                f"'{added.name}' is twice in FROM", added.offset, f"give it an alias: {added.name} AS {added.name}2"
             )
 
 

@@ -121,7 +121,7 @@ def explain_division(context: Context, hints: BlockHints, in_from: tuple[Input, 
         context,
         [(key, hinted) for key, hinted in hints.by_input.items() if all(key != input_.name for input_ in in_from)],
         "a state of the join with the sub-query, not the state of the aggregation of this block",
-        "to hint the aggregation, use the name of what stands in FROM",
+        "to hint the aggregation, use the name in FROM",
     )
 
 

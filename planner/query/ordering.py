@@ -133,7 +133,7 @@ def over_select(
             continue
         item = next((i for i in (*listed.items, *hidden) if i.expr == expression), None)
         if item is None and relation is not listed:
-            message = "with SELECT DISTINCT, ORDER BY takes what is selected only"
+            message = "with SELECT DISTINCT, ORDER BY takes selected columns only"
             raise context.source.error(message, offset_of(ordered), "select it as well, or order by a selected column")
         if item is None:
             name = expression.field.name if isinstance(expression, FieldRef) else ""

@@ -109,7 +109,7 @@ def _ordered(
         raise source.error(message, offset_of(window.args["order"]), "order by a column")
     if any(arrival[:-1]):
         message = "ROW_NUMBER() takes the processing time alone, or last"
-        hint = "rows that an order does not tell apart are in the order of arrival as it is: remove the processing time"
+        hint = "rows with equal sort keys are in the order of arrival anyway: remove the processing time"
         raise source.error(message, offset_of(window.args["order"]), hint)
     order = dict[int, SortItem]()
     for item, is_arrival in zip(items, arrival, strict=True):
@@ -128,14 +128,14 @@ def _ordered(
         by_time=is_time and len(items) == 1 and (context.batch or is_insert_only(relation)),
         number=number,
         unlimited=source.error(
-            "ROW_NUMBER() needs a condition with the last number that is kept",
+            "ROW_NUMBER() needs a condition with the largest number that is kept",
             place,
-            f"write {_EXAMPLE}, or rn <= k if k is in PARTITION BY, or rn <= v AND rn <= 100 beside another column",
+            f"write {_EXAMPLE}, or rn <= k if k is in PARTITION BY, or rn <= v AND rn <= 100 with another column",
         ),
         unordered=None
         if is_insert_only(relation) or not latest
         else source.error(
-            "the latest by processing time are known of rows that are only added, but these can change",
+            "the latest row by processing time needs insert-only rows, but these rows can change",
             place,
             "order by a column with the time of a row",
         ),

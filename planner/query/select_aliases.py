@@ -24,7 +24,7 @@ def refuse_aliases(source: Source, scope: Scope, select: exp.Select, node: exp.E
             continue
         advice = f"write the expression itself: {_written(source, item)}"
         if clause == "GROUP BY" and any(map(aggregates.is_aggregate, item.find_all(exp.Expr))):
-            advice = "group by what is not aggregated"
+            advice = "group by the columns that are not aggregated"
         message = f"'{column.name}' in {clause} is an alias of the SELECT list, which {clause} does not know"
         raise source.error(message, offset_of(column), advice)
 

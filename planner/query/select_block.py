@@ -171,7 +171,7 @@ def _qualified(select: exp.Select, relation: Relation, translator: Translator, b
 
     qualified = qualify.this.transform(meant)
     if qualified.find(exp.Window) is None:
-        message = "QUALIFY asks for a number of each row"
+        message = "QUALIFY needs a number for each row"
         raise translator.source.error(message, offset_of(qualify), "write WHERE, or ROW_NUMBER() OVER (...) <= 3")
     condition = replace(translator, clause="QUALIFY").condition(qualified)
     return filtered(relation, factored_conjuncts(condition), block)

@@ -190,7 +190,7 @@ def _function(context: Context, node: exp.Expr, name: str, translator: Translato
         return _shifted(context, node, name, translator)
     if not aggregates.is_aggregate(node) or _plain(name) not in AGGREGATED:
         functions = ", ".join(OVER_FUNCTIONS)
-        raise source.error(f"{node.name} cannot stand before OVER", place, f"there are {functions}")
+        raise source.error(f"{node.name} cannot be before OVER", place, f"there are {functions}")
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         advice = "aggregate a sub-query with SELECT DISTINCT, and join it"
         raise source.error("DISTINCT before OVER is not supported, by Flink neither", place, advice)

@@ -20,7 +20,7 @@ _NUMBERED = ("RANK", "DENSE_RANK")
 _OF_ALL_ROWS = ("LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK")
 """Functions that need rows that have not arrived yet."""
 _FIRST_ROWS = "write ROW_NUMBER() and WHERE n <= 3, which numbers equal rows as they come, or run it in batch mode"
-_INSTEAD = "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"
+_INSTEAD = "use GROUP BY; batch mode allows them in SELECT, QUALIFY and ORDER BY"
 
 
 def refused_in_stream(

@@ -279,8 +279,8 @@ def _check_scans(context: Context, relation: Relation) -> None:
 
 
 _AT_SOURCE = (
-    "all rows change in their source: let the source write a time into them, leave what needs the current time to "
-    "those who read the sink, or compute it in a batch job"
+    "all rows change in their source: let the source write a time into them, compute expressions of the current time "
+    "in the readers of the sink, or in a batch job"
 )
 
 

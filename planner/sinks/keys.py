@@ -74,10 +74,10 @@ def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, r
     if not is_upsert_sink(entry.table) or _fits_key(context, entry, relation):
         return
     key, shown = ", ".join(entry.table.primary_key), _shown_keys(context, relation)
-    unknown = f"nothing says that ({key}), the primary key of sink '{statement.table}', identifies a row of this"
+    unknown = f"it is unknown whether ({key}), the primary key of sink '{statement.table}', identifies a row of this"
     if is_insert_only(relation):
         context.report.warn(
-            f"{unknown} query: of rows that share it one stays, and it is not known which",
+            f"{unknown} query: of rows with the same key, an arbitrary one stays",
             statement.table_offset,
             "declare the PRIMARY KEY of the table that is read, or aggregate by the sink's key",
         )

@@ -22,10 +22,10 @@ _Listed = Literal["TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS"]
 KINDS: tuple[_Kind, ...] = ("TABLE", "VIEW", "FUNCTION")
 LISTED: tuple[_Listed, ...] = ("TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS")
 ONE_DATABASE = (
-    f"all tables live in {'.'.join(DEFAULT_PATH)}: leave this out, and write the names of tables alone; "
-    "what several scripts declare stands in files that --init reads"
+    f"all tables live in {'.'.join(DEFAULT_PATH)}: remove this, and write table names alone; put shared declarations "
+    f"into files for --init"
 )
-_CAN_SHOW = "SHOW knows TABLES, VIEWS, [USER] FUNCTIONS, JOBS, CREATE TABLE name and CREATE VIEW name"
+_CAN_SHOW = "SHOW supports TABLES, VIEWS, [USER] FUNCTIONS, JOBS, CREATE TABLE name and CREATE VIEW name"
 
 
 def read_drop(cursor: Cursor, offset: int) -> Drop:
@@ -81,7 +81,7 @@ def read_use(cursor: Cursor, offset: int) -> UseDefault:
     """Read ``USE [CATALOG] name`` from after its keyword. Raise SqlError unless it names the default."""
     if cursor.peek("MODULES"):
         message = "USE MODULES is not supported"
-        raise cursor.source.error(message, offset, "leave it out: there are no modules to load")
+        raise cursor.source.error(message, offset, "remove it: there are no modules to load")
     catalog, database = DEFAULT_PATH
     kind = "catalog" if cursor.take("CATALOG") else "database"
     place = cursor.offset
@@ -102,7 +102,7 @@ def read_create_database(cursor: Cursor, offset: int) -> UseDefault:
     if path not in (DEFAULT_PATH[1:], DEFAULT_PATH):
         raise cursor.source.error("CREATE DATABASE is not supported", offset, ONE_DATABASE)
     if not if_not_exists:
-        message = f"database '{path[-1]}' is there already"
+        message = f"database '{path[-1]}' already exists"
         raise cursor.source.error(message, offset, "write IF NOT EXISTS, or remove it")
     cursor.rest()
     return UseDefault(offset=offset)

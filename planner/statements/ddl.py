@@ -123,9 +123,9 @@ def _like(cursor: Cursor) -> Like:
             if strategy is None or feature is None:
                 raise cursor.unexpected("a feature" if strategy else "INCLUDING, EXCLUDING or OVERWRITING", _LIKE_FORM)
             if feature in strategies:
-                raise cursor.source.error(f"LIKE says twice what becomes of {feature}", place, "keep one of them")
+                raise cursor.source.error(f"LIKE has two rules for {feature}", place, "keep one of them")
             if strategy == "OVERWRITING" and feature in _NEVER_OVERWRITTEN:
-                advice = f"write INCLUDING {feature}, or EXCLUDING {feature} and declare it anew"
+                advice = f"write INCLUDING {feature}, or EXCLUDING {feature} and declare it again"
                 raise cursor.source.error(f"LIKE cannot overwrite {feature}", place, advice)
             strategies[feature] = strategy
     return Like(table=table, offset=offset, strategies=strategies)

@@ -74,7 +74,7 @@ def read_compile(cursors: list[Cursor], offset: int) -> CompilePlan:
     condition = cursor.offset
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     if if_not_exists and execute:
-        advice = "leave it out: a plan file that is there is executed"
+        advice = "remove it: an existing plan file is executed"
         raise cursor.source.error("COMPILE AND EXECUTE PLAN takes no IF NOT EXISTS", condition, advice)
     cursor.expect("FOR", "write COMPILE PLAN 'plan.json' FOR INSERT INTO ...")
     place = cursor.offset

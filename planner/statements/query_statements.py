@@ -54,7 +54,7 @@ def _check_one_statement(cursor: Cursor) -> None:
 def _check_commas(cursor: Cursor) -> None:
     for before, token in pairwise(cursor.tokens[cursor.index :]):
         if before.token_type == TokenType.COMMA and word_of(token) in (",", ")", "FROM", "WHERE"):
-            message = f"nothing stands between ',' and '{token.text}'"
+            message = f"there is nothing between ',' and '{token.text}'"
             raise cursor.source.error(message, before.start, "remove the ','")
     words = ["", *map(word_of, cursor.tokens)]
     for previous, token, after in zip(words, cursor.tokens, cursor.tokens[1:], strict=False):
@@ -63,7 +63,7 @@ def _check_commas(cursor: Cursor) -> None:
             message = f"{word_of(token)} is not supported: there are no windows of event time"
             raise cursor.source.error(message, token.start, _GROUP_INSTEAD)
         if word_of(token) in ("FROM", "JOIN") and word_of(after) == "VALUES":
-            message, advice = "VALUES stands in parentheses here", "write (VALUES (1, 'a')) AS t(x, y)"
+            message, advice = "VALUES needs parentheses here", "write (VALUES (1, 'a')) AS t(x, y)"
             raise cursor.source.error(message, after.start, advice)
         if word_of(token) == "MINUS" and word_of(after) in ("SELECT", "ALL", "VALUES"):
             raise cursor.source.error("MINUS is not supported, nor is it in Flink", token.start, "write EXCEPT")

@@ -39,21 +39,21 @@ from hintplan.plans.text.names import did_you_mean
 __all__ = ["read_statement", "tokenize"]
 
 _INSTEAD = {
-    "ANALYZE": "leave it out: there are no statistics",
-    "LOAD": "leave it out: there are no modules to load",
-    "UNLOAD": "leave it out: there are no modules to load",
+    "ANALYZE": "remove it: there are no statistics",
+    "LOAD": "remove it: there are no modules to load",
+    "UNLOAD": "remove it: there are no modules to load",
     "ADD": "pass --allow-module for Python classes",
     "REMOVE": "leave it out",
     "UPDATE": "write INSERT INTO",
     "DELETE": "write INSERT INTO",
     "UPSERT": "write INSERT INTO",
     "ALTER": "ALTER TABLE and ALTER VIEW are supported",
-    "REPLACE": "write CREATE TABLE ... AS SELECT: a plan replaces nothing that is there",
+    "REPLACE": "write CREATE TABLE ... AS SELECT: a plan replaces nothing that exists",
     "TRUNCATE": "write into another table",
-    "QUIT": "leave it out: a script ends by itself",
-    "EXIT": "leave it out: a script ends by itself",
+    "QUIT": "remove it: a script ends by itself",
+    "EXIT": "remove it: a script ends by itself",
     "HELP": "see docs/sql-client.md",
-    "CALL": "leave it out: there are no procedures",
+    "CALL": "remove it: there are no procedures",
     "VALUES": "read the rows from a table",
 }
 _NOT_CREATED = {
@@ -120,7 +120,7 @@ def _statement(cursor: Cursor) -> Statement:
         temporary = cursor.take("TEMPORARY")
         if replace and not cursor.peek("VIEW"):
             message = "CREATE OR REPLACE is supported for views only"
-            raise source.error(message, offset, "write CREATE: a plan replaces nothing that is there")
+            raise source.error(message, offset, "write CREATE: a plan replaces nothing that exists")
         if cursor.take("TABLE"):
             return create_table(cursor, temporary=temporary)
         if cursor.take("VIEW"):

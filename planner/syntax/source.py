@@ -21,7 +21,7 @@ from hintplan.plans.text.findings import CompilerFinding, Severity
 
 _BREAK = re.compile("\n")
 
-CHECK_HERE = "check what stands here and just before"
+CHECK_HERE = "check the text here and just before"
 """The hint for a syntax error without a more specific one."""
 
 
@@ -105,7 +105,7 @@ class Source:
         """
         recorded = (*self.problems.found, *(() if last is None else last.diagnostics))
         diagnostics = tuple(sorted(dict.fromkeys(recorded), key=self.in_order))
-        assert diagnostics or not self.problems.doubts, "something was left out, and no error gives the reason"
+        assert diagnostics or not self.problems.doubts, "a part was skipped, and no error gives the reason"
         self.problems = Problems()
         if diagnostics:
             raise SqlError(diagnostics=diagnostics)

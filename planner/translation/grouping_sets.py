@@ -66,7 +66,7 @@ def grouping_sets(source: Source, group: exp.Group | None, column: Callable[[exp
     distinct_sets = sorted(set(all_sets), key=lambda members: set_id(len(keys), members))
     if len(distinct_sets) < len(all_sets) and group.args.get("all") is not False:
         raise source.error(
-            "a grouping set is given twice, which is not supported",
+            "a grouping set is there twice, which is not supported",
             offset_of(group),
             "write GROUP BY DISTINCT to have each set once, or UNION ALL to have its groups twice",
         )

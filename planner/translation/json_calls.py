@@ -154,7 +154,7 @@ def _returned(t: Translator, name: str, clauses: Clauses, known: tuple[DataType,
 def _failing(t: Translator, name: str, word: str, clause: str, said: exp.Expr, known: str) -> Exception:
     """Return the error for ``word`` before ``clause``; Flink accepts ERROR there, and refuses any other word, too."""
     if word == "ERROR":
-        message = f"ERROR {clause} is not supported: {name} is computed also for rows that no branch asks for"
+        message = f"ERROR {clause} is not supported: {name} is computed also for rows that no branch selects"
         return t.source.error(message, offset_of(said), f"write {known}")
     return t.source.error(f"{name} does not take {word} {clause}", offset_of(said), f"write {known}")
 

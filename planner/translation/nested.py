@@ -15,7 +15,7 @@ def column(t: Translator, node: exp.Expr) -> Expr:
     """Translate a column, or a field of a column: ``a``, ``t.a``, ``a.b``, ``t.a.b.c``."""
     offset = offset_of(node)
     if isinstance(node.this, exp.Star):
-        raise t.source.error("'*' cannot stand here", offset, "name the columns")
+        raise t.source.error("'*' is not allowed here", offset, "name the columns")
     assert isinstance(node, exp.Column)
     return resolve_path(t.source, t.scope, tuple(part.name for part in node.parts), offset)
 
@@ -24,7 +24,7 @@ def dotted(t: Translator, node: exp.Expr) -> Expr:
     """Translate ``(expression).field``, ``arr[1].field``, and paths with more names than a column node has."""
     offset, name = offset_of(node), node.expression
     if isinstance(name, exp.Star):
-        message = "'.*' stands behind a table or a column in the SELECT list only"
+        message = "'.*' is allowed only after a table or a column in the SELECT list"
         raise t.source.error(message, offset, "name the fields: (x).a, (x).b")
     if not isinstance(name, exp.Identifier):
         raise t.source.error("a function has no path here", offset, "write its name alone")

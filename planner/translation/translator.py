@@ -26,7 +26,7 @@ _JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a conditio
 
 
 _REFUSED: dict[type, tuple[str, str]] = {
-    exp.Window: ("window functions (OVER)", "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"),
+    exp.Window: ("window functions (OVER)", "use GROUP BY; batch mode allows them in SELECT, QUALIFY and ORDER BY"),
     exp.Star: ("'*' in expressions", "name the columns"),
     exp.Placeholder: ("placeholders", "write the value"),
     exp.All: ("such comparisons with ALL of a sub-query", _JOIN_INSTEAD),

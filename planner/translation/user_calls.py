@@ -47,7 +47,7 @@ def scalar_call(source: Source, entry: FunctionEntry, name: str, args: tuple[Exp
     """Return the call of a scalar function; raise SqlError if it returns rows, or does not accept these arguments."""
     if not entry.is_scalar:
         advice = f"call it in FROM: ..., LATERAL TABLE({name}(...)) AS T({', '.join(_columns(entry))})"
-        raise source.error(f"'{name}' returns rows, and stands in FROM only", offset, advice)
+        raise source.error(f"'{name}' returns rows, and is allowed in FROM only", offset, advice)
     return call(USER + name.lower(), fitted_arguments(source, entry, name, args, offset), entry.columns[0], offset)
 
 

@@ -25,8 +25,8 @@ def check_overlap(plan: Plan) -> Iterator[Diagnostic]:
             if table in plan.tables and overlap(plan.tables[table], plan.tables[written]):
                 described = f"table '{table}'" if table == written else f"table '{table}', which is at the same place,"
                 yield Diagnostic(
-                    message=f"table '{written}' is written while {described} is read by '{operator}': what a batch job "
-                    "reads must not change under it",
+                    message=f"table '{written}' is written while {described} is read by '{operator}': a batch job "
+                    f"must not read a table while it is written",
                     path=f"operators.{sink.id}.table",
                     hint="write to another place, and move it when the job has ended",
                 )

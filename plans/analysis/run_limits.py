@@ -51,9 +51,9 @@ def check_depth(plan: Plan) -> Iterator[Diagnostic]:
         depths[operator.id] = 1 + max((depths.get(name, 0) for name in operator.inputs), default=0)
         if depths[operator.id] > MAX_DEPTH:
             yield Diagnostic(
-                message=f"more than {MAX_DEPTH} operators stand on one path from a source to '{operator.id}'",
+                message=f"more than {MAX_DEPTH} operators are on one path from a source to '{operator.id}'",
                 path=f"operators.{operator.id}",
-                hint="write what comes out half-way to a table, and read it in a second plan",
+                hint="write an intermediate result to a table, and read the table in a second plan",
             )
             return
 

@@ -58,7 +58,7 @@ def _check_indexes(operator: Stateful, path: str) -> Iterator[Diagnostic]:
             message = f"the entry with state index {index}, '{name}', is missing"
             yield Diagnostic(message=message, path=path, hint=expected)
     if sorted(indexes) == list(range(len(state_names))) != indexes:
-        yield Diagnostic(message="the entries must stand in the order of their indexes", path=path, hint=expected)
+        yield Diagnostic(message="the entries must be in the order of their indexes", path=path, hint=expected)
 
 
 def _origin(entry: StateEntry) -> dict[str, str]:

@@ -82,8 +82,8 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
                 if config_key.plan_field
                 else "it is the client's"
             )
-            where = "its operators say what came of it" if config_key.compiler else where
-            yield Diagnostic(message=f"'{key}' does not stand in config: {where}", path=path)
+            where = "the operators record their effect" if config_key.compiler else where
+            yield Diagnostic(message=f"'{key}' is not in config: {where}", path=path)
             continue
         try:
             normalise(key, value, require_unit=True)
@@ -122,7 +122,7 @@ def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
 def _check_kinds(plan: Plan, kinds: Mapping[str, RowKinds]) -> Iterator[Diagnostic]:
     for stated, derived in zip(plan.operators, with_changelogs(plan).operators, strict=True):
         if isinstance(stated, Stateful) and isinstance(derived, Stateful) and stated.changelog != derived.changelog:
-            message = f"the changelog says {_kinds(stated.changelog)}, but it must be {_kinds(derived.changelog)}"
+            message = f"the changelog is {_kinds(stated.changelog)}, but it must be {_kinds(derived.changelog)}"
             yield Diagnostic(message=message, path=f"{stated.path}.changelog")
     for operator in plan.operators:
         accepted = operator.takes(plan)

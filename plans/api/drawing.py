@@ -59,7 +59,7 @@ class Drawing(Printed):
         layout = ENDINGS.get(os.path.splitext(path)[1].lower())
         if layout is None:
             endings = ", ".join(ENDINGS)
-            raise PlanError(f"the name '{os.fspath(path)}' asks for no format", hint=f"end it in one of {endings}")
+            raise PlanError(f"the name '{os.fspath(path)}' has no known suffix", hint=f"end it in one of {endings}")
         write_plan_bytes(self.drawn(layout).encode(), os.fspath(path))
 
     def _repr_html_(self) -> str:

@@ -79,7 +79,7 @@ def why_text(
         line = clean(f"{'>' if step.wins else ' '} {cells}")
         lines.append(paint(line) if step.wins else line)
         if step.now is not None and script is not None:
-            lines.append(clean(f"    {script.file} now says {step.now}: the plan was compiled from something else"))
+            lines.append(clean(f"    {script.file} now has {step.now}: the plan was compiled from other values"))
     if rows:
         lines.append("")
     lines.append(clean(f"{found.set_by} wins: {found.verdict}" if rows else found.verdict))

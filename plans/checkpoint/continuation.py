@@ -82,7 +82,7 @@ def continuation(
         if keep:
             raise RunError(
                 "there is no state to keep: the checkpoint is new",
-                hint=f"give the checkpoint that the plan has run on, or leave out {KEEP}",
+                hint=f"give the checkpoint on which the plan has run, or omit {KEEP}",
             )
         running = queries(plan) if share else single_queries(plan)
         records = after_run((), query_records(plan, running), run=1, partitions=partitions or 1)
@@ -124,7 +124,7 @@ def _keepable(plan: Plan, verdicts: Sequence[QueryVerdict], may_keep: Collection
 
     An operator qualifies only if every operator below it that starts without state may keep its state, too.
     """
-    continuing = [verdict for verdict in verdicts if verdict.outcome == "goes on"]
+    continuing = [verdict for verdict in verdicts if verdict.outcome == "continues"]
     empty = {state.operator for query in continuing for state in query.states if state.outcome == "starts empty"}
     begun = empty | {state.operator for query in continuing for state in query.states if state.outcome == "new"}
     return tuple(
@@ -161,8 +161,8 @@ def _refuse_to_keep(
             raise RunError(
                 f"the state of {name} cannot be kept: its rows would have another form"
                 + (f" ({because})" if because else ""),
-                hint=f"{KEEP} is for operators whose state means the same but for the rows that come to it; "
-                f"{ALLOW_DROP} goes on without it",
+                hint=f"{KEEP} is for operators whose state has the same meaning, except for the rows that reach it; "
+                f"{ALLOW_DROP} continues without it",
             )
         if outcomes.get(name) == "new":
             raise RunError(f"{name} has no state in the checkpoint that it could keep", hint=f"leave out {KEEP} {name}")
@@ -173,11 +173,11 @@ def _refuse_to_keep(
         ]
         if outcomes.get(name) == "is kept" and below:
             raise RunError(
-                f"the state of {name} cannot be kept without that of {first_of(below, _SAID)}, whose rows it is "
-                "made of",
+                f"the state of {name} cannot be kept without the state of {first_of(below, _SAID)}, from which its "
+                f"rows are computed",
                 hint=" ".join(f"{KEEP} {upstream}" for upstream in below) + " keeps that too"
                 if all(upstream in may_keep for upstream in below)
-                else f"{ALLOW_DROP} goes on without both",
+                else f"{ALLOW_DROP} continues without both",
             )
 
 
@@ -236,15 +236,16 @@ def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
         differs = cause_text([change for change in found.changes if is_cause(change)])
         raise RunError(
             f"checkpoint {checkpoint} cannot be continued by this plan: {'; '.join(dict.fromkeys(reasons))}"
-            + (f"; what differs: {differs}" if differs else ""),
+            + (f"; differences: {differs}" if differs else ""),
             hint="run the plan it was written by, or give the changed plan a new checkpoint directory; "
             "settings, such as a TTL, may change on a running checkpoint",
         )
     if found.loses and not allow_drop:
         raise RunError(
             f"checkpoint {checkpoint} holds state that this plan does not continue: {'; '.join(_losses(found))}",
-            hint=f"hintplan check says more; hintplan run {ALLOW_DROP} goes on without it, {_keeping(found)}the plan "
-            "that wrote it goes on with it, and with a new checkpoint directory this plan reads its sources from the "
+            hint=f"hintplan check has the details; hintplan run {ALLOW_DROP} continues without it, "
+            f"{_keeping(found)}the plan that wrote it continues with it, and with a new checkpoint directory "
+            f"this plan reads its sources from the "
             "beginning",
         )
 
@@ -257,15 +258,15 @@ def _keeping(found: Continuation) -> str:
 def _losses(found: Continuation) -> Iterator[str]:
     for verdict in found.verdicts:
         if verdict.outcome == "left behind":
-            yield f"{verdict.title} is left behind, for {verdict.because}"
+            yield f"{verdict.title} is left behind, because {verdict.because}"
         for sink in verdict.sinks:
-            yield f"{sink} is left behind, for the plan does not write it any more"
+            yield f"{sink} is left behind, because the plan no longer writes it"
         for source in verdict.sources:
             if source.outcome == "left behind":
-                yield f"{source.operator} is left behind, for {verdict.title} does not read {source.table} any more"
+                yield f"{source.operator} is left behind, because {verdict.title} no longer reads {source.table}"
         lost: dict[tuple[str, str], list[str]] = {}
         for state in verdict.states:
-            if state.outcome == "starts empty" or (state.outcome == "left behind" and verdict.outcome == "goes on"):
+            if state.outcome == "starts empty" or (state.outcome == "left behind" and verdict.outcome == "continues"):
                 because = cause_text(found.causes.get(state.operator, ()))
                 lost.setdefault((state.outcome, because), []).append(state.operator)
         for (outcome, because), operators in lost.items():
@@ -293,7 +294,7 @@ def _causes(
 ) -> dict[str, tuple[Change, ...]]:
     """Map each operator whose state is empty, kept or left behind to the changed facts at or below it, own first."""
     facts = [change for change in changes if change.effect.level in ("drop", "incompatible") and not _renames(change)]
-    states = [state for verdict in verdicts if verdict.outcome == "goes on" for state in verdict.states]
+    states = [state for verdict in verdicts if verdict.outcome == "continues" for state in verdict.states]
     causes = {}
     for state in states:
         if state.outcome in ("starts empty", "is kept"):

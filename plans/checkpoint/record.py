@@ -119,7 +119,7 @@ def parse_record(lines: Sequence[str], checkpoint: str) -> CheckpointRecord | No
     records = {record.run: record for line in lines if line.strip() for record in [_parse(line, checkpoint)]}
     if lost := set(range(1, max(records, default=0))) - set(records):
         raise RunError(
-            f"{record_path(checkpoint)} has lost an entry: that of the plan that ran as number {min(lost)}",
+            f"{record_path(checkpoint)} has lost the entry of the plan that ran as number {min(lost)}",
             hint=_FROM_BACKUP,
         )
     in_order = [records[run] for run in sorted(records)]
@@ -131,7 +131,8 @@ def parse_record(lines: Sequence[str], checkpoint: str) -> CheckpointRecord | No
             follows = before is None or before.layout == record.layout
         if not follows:
             raise RunError(
-                f"{record_path(checkpoint)} was changed: its entry number {record.run} does not follow the one before",
+                f"{record_path(checkpoint)} was changed: its entry number {record.run} does not follow the previous "
+                f"entry",
                 hint=_FROM_BACKUP,
             )
     return in_order[-1] if in_order else None
@@ -172,7 +173,7 @@ def local_record(checkpoint: str) -> CheckpointRecord | None:
     for path, text in texts.items():
         if text and not text.endswith("\n"):
             raise RunError(
-                f"{path} is not what hintplan writes there: it is cut off",
+                f"{path} was not written by hintplan: it is cut off",
                 hint="restore it, or the whole checkpoint, from a backup, then run again",
             )
     return record
@@ -228,6 +229,6 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
         return CheckpointRecord(**{**entry, "queries": queries, "document": json.dumps(document)})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(
-            f"{record_path(checkpoint)} is not what hintplan writes there: {error}",
+            f"{record_path(checkpoint)} was not written by hintplan: {error}",
             hint="use a new checkpoint directory, or restore this file from a backup",
         ) from error

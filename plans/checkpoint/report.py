@@ -31,7 +31,7 @@ from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.counts import count, human_bytes
 from hintplan.plans.text.escapes import clean
 
-Verdict = Literal["new", "goes on", "drops", "refused"]
+Verdict = Literal["new", "continues", "drops", "refused"]
 Part = Literal["good", "bad", "note"]
 Paint = Callable[[str, Part], str]
 
@@ -72,8 +72,8 @@ class Start:
 
 
 _UNCOUNTED = Start(at=0)
-_OF_SINK = "the plan does not write it any more, and would begin anew with it"
-_GOOD = ("goes on", "carries over", "is kept", "new")
+_OF_SINK = "the plan no longer writes it; if the plan writes it again, it starts empty"
+_GOOD = ("continues", "carries over", "is kept", "new")
 _ON = ("carries over", "is kept")
 _WIDTH = 32
 _MINUTE = 60_000
@@ -176,7 +176,7 @@ def verdict_of(found: Continuation, record: CheckpointRecord | None) -> Verdict:
     """Return the outcome of a run; on ``drops``, a run continues only with consent."""
     if record is None:
         return "new"
-    return "refused" if found.refused else "drops" if found.loses else "goes on"
+    return "refused" if found.refused else "drops" if found.loses else "continues"
 
 
 def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) -> Iterator[str]:
@@ -184,8 +184,8 @@ def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) ->
     wanted = plan.config.get(PARALLELISM)
     if wanted is not None and int(wanted) != record.partitions:
         yield (
-            f"state goes from {record.partitions} partitions to {wanted}, as {PARALLELISM} says: nothing is rewritten, "
-            "the first batch looks for its rows in the files that are there"
+            f"state goes from {record.partitions} partitions to {wanted}, the value of {PARALLELISM}: nothing is "
+            f"rewritten, the first batch finds its rows in the existing files"
         )
     if record.spark is not None and spark is not None and record.spark != spark:
         yield f"Spark {record.spark} wrote the checkpoint, Spark {spark} would continue it"
@@ -200,7 +200,7 @@ def _state(state: StateVerdict, because: str, found: Continuation, clock: _Clock
     if state.outcome not in _ON:
         remarks.append(because)
     else:
-        remarks += [f"its rows are those of the plan before: {because}"] * (state.outcome == "is kept")
+        remarks += [f"it keeps the rows of the previous plan: {because}"] * (state.outcome == "is kept")
         settings = [change for change in found.changes if _is_setting_of(change, state.operator)]
         remarks += [_short(change, state.operator, clock) for change in settings]
     return _line(f"  {state.operator}", state.outcome, ", ".join(remark for remark in remarks if remark), paint)
@@ -218,7 +218,7 @@ def _of_query(verdict: QueryVerdict) -> str:
 def _of_source(source: SourceVerdict) -> str:
     if source.outcome == "new":
         return f"{source.table} is read from the beginning"
-    return f"{source.table} is not read any more, and would be read from the beginning"
+    return f"{source.table} is no longer read, and would be read from the beginning"
 
 
 def _because(state: StateVerdict, found: Continuation, told: dict[str, str]) -> str:
@@ -318,19 +318,19 @@ def _advice(found: Continuation, plan: Plan, start: Start) -> Iterator[str]:
         yield "a run is refused: use the plan that wrote the checkpoint, or a new checkpoint directory"
     elif found.loses:
         yield (
-            f"a run is refused without {ALLOW_DROP}; the plan that wrote the checkpoint goes on with all state, "
-            "a new checkpoint directory begins anew"
+            f"a run is refused without {ALLOW_DROP}; the plan that wrote the checkpoint continues with all state; in "
+            f"a new checkpoint directory, the run starts empty"
         )
         if found.keepable:
             options = " ".join(f"{KEEP} {name}" for name in found.keepable)
             yield f"with {options}: {kept_text(plan, found.keepable, start.kept)}"
     elif kept := [s.operator for verdict in found.verdicts for s in verdict.states if s.outcome == "is kept"]:
-        yield f"a run goes on with all state; of what is kept by {KEEP}: {kept_text(plan, kept, start.kept)}"
+        yield f"a run continues with all state; kept by {KEEP}: {kept_text(plan, kept, start.kept)}"
     elif rows := sum(hidden.rows for hidden in expiring.values()):
-        yield f"a run goes on with all state but {count(rows, 'row')} that shorter TTLs hide, and soon delete"
+        yield f"a run continues with all state but {count(rows, 'row')} that shorter TTLs hide and soon delete"
     elif any(change.effect is SHORTER_TTL and change.path not in expiring for change in found.changes):
-        yield "a run goes on with all state but rows that shorter TTLs hide: hintplan state --if counts them"
+        yield "a run continues with all state but rows that shorter TTLs hide: hintplan state --if counts them"
     elif expiring:
-        yield f"a run that starts {'then' if start.given else 'now'} goes on with all state"
+        yield f"a run that starts {'then' if start.given else 'now'} continues with all state"
     else:
-        yield "a run goes on with all state"
+        yield "a run continues with all state"

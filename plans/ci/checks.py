@@ -37,7 +37,7 @@ RULES = {
     **DIFF_RULES,
     "fmt": "the file is not in the canonical layout: hintplan fmt",
     "validate": "the plan is wrong",
-    "script": "the plan is not what its script compiles to",
+    "script": "the script compiles to another plan",
     "base": "the plan of the base cannot be read",
     **{rule.id: rule.about for rule in LINT_RULES.values()},
 }
@@ -52,7 +52,7 @@ _ASKING = ("hint", "statement")
 _AGAIN = "compile the script again, keeping the edits: hintplan compile SCRIPT --keep-edits PLAN -o PLAN"
 
 _UNNAMED = "the plan of the base names its script, {!r}; this one names none, so they are not compared"
-_NAME_IT = 'put "source" back; a plan that is to go on without a script needs another file, all of which is new'
+_NAME_IT = 'put "source" back; to continue without a script, write the plan to a new file'
 
 _LAYOUT = "not in the canonical layout"
 _ENOUGH = 100
@@ -197,4 +197,4 @@ def out_of_step(compiled: Plan, plan: Plan) -> Iterator[tuple[str, str]]:
                 was, now = recorded.layers.get(layer), setting.layers.get(layer)
                 if was != now:
                     texts = ["nothing" if value is None else value_text(value) for value in (was, now)]
-                    yield setting.path, f"{setting.path}: the {layer} says {texts[1]}, the plan recorded {texts[0]}"
+                    yield setting.path, f"{setting.path}: the {layer} has {texts[1]}, the plan recorded {texts[0]}"

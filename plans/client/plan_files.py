@@ -70,8 +70,8 @@ def write_plan_file(action: WritePlan, policy: Policy) -> str:
     if os.path.exists(path) and not action.force:
         if not action.if_not_exists:
             advice = f"remove it, write COMPILE PLAN ... IF NOT EXISTS FOR, or {_FORCE}"
-            raise PlanError(f"the plan file '{path}' is there already", hint=advice)
-        return f"{path} is there already, and stays{_note(path, action.plan)}"
+            raise PlanError(f"the plan file '{path}' already exists", hint=advice)
+        return f"{path} already exists, and is kept{_note(path, action.plan)}"
     _write(action.plan, path)
     stateful = sum(1 for operator in action.plan.operators if operator.state)
     return f"{path} written: {len(action.plan.operators)} operators, {stateful} with state"
@@ -90,7 +90,7 @@ def plan_to_run(action: WritePlan, policy: Policy, *, allow_fact_edits: bool) ->
                 f"the plan file '{path}' belongs to other SQL: {other}",
                 hint=f"EXECUTE PLAN executes it as it is; to compile it again, remove it or {_FORCE}",
             )
-        return existing, f"{path} is there already, and is executed"
+        return existing, f"{path} already exists, and is executed"
     return action.plan, write_plan_file(action, policy)
 
 
@@ -124,7 +124,7 @@ def _note(path: str, plan: Plan) -> str:
 def _write(plan: Plan, path: str) -> None:
     if os.path.exists(path) and not _looks_like_plan(path):
         raise PlanError(
-            f"'{path}' is there already and is no plan, so it is not written over", hint="write another path"
+            f"'{path}' already exists and is not a plan, so it is not overwritten", hint="write another path"
         )
     folder = os.path.dirname(path)
     try:

@@ -135,9 +135,7 @@ def _tracked() -> list[str]:
     plans = [name for name in names.split("\0") if name and os.path.isfile(name) and _is_plan(name)]
     for name in plans:
         if os.path.islink(name):
-            raise PlanError(
-                "is a symbolic link, so what it leads to is not reviewed", file=name, hint="put the plan there"
-            )
+            raise PlanError("is a symbolic link, so its target is not reviewed", file=name, hint="put the plan there")
     if not plans:
         raise PlanError("git tracks no plan here", hint="name the plans: hintplan ci plans/orders.json")
     return plans

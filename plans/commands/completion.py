@@ -108,7 +108,7 @@ def shell_completions(words: Sequence[str], typed: str) -> list[CompletionItem[s
     if not words:
         names = [(name, command.help) for name, command in COMMANDS.items()]
         if typed.startswith("-"):
-            names = [("--help", "Show what there is."), ("--version", "Show the version.")]
+            names = [("--help", "List them."), ("--version", "Show the version.")]
         return [CompletionItem(name, help=words) for name, words in names if name.startswith(typed)]
     command, *before = words
     if command not in COMMANDS:

@@ -36,9 +36,9 @@ FAIL_ON = ("incompatible", "drop", "expire", "rebuild", "ttl", "restart", "any")
 @click.argument("before")
 @click.argument("after")
 @click.option("--format", "layout", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--concise", is_flag=True, help="One line an operator, only what has an effect.")
+@click.option("--concise", is_flag=True, help="Print one line per operator, and only changes with an effect.")
 @click.option("--full", is_flag=True, help="Every change, with the reason of its effect and all layers.")
-@click.option("--sql", "with_sql", is_flag=True, help="Also show what differs between the scripts of the plans.")
+@click.option("--sql", "with_sql", is_flag=True, help="Also compare the scripts of the plans.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
 @click.option(
     "--fail-on", type=click.Choice(FAIL_ON), help="Exit with 1 if a change has this effect on a running job, or worse."

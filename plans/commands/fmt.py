@@ -44,10 +44,10 @@ def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
         if as_diff:
             print_data(_difference(path, data, result))
         if check or as_diff:
-            print_message(f"{on_one_line(path)}: would be laid out anew")
+            print_message(f"{on_one_line(path)}: would be reformatted")
         else:
             write_plan_bytes(result, path)
-            print_message(f"{on_one_line(path)}: laid out anew")
+            print_message(f"{on_one_line(path)}: reformatted")
     return 2 if changed and (check or as_diff) else 0
 
 
@@ -58,7 +58,7 @@ def _difference(path: str, data: bytes, result: bytes) -> str:
 
 @click.command("flat")
 @click.argument("path", metavar="PLAN")
-@click.option("--lenient", is_flag=True, help="Print a file that is no valid plan as it is; for git's textconv.")
+@click.option("--lenient", is_flag=True, help="Print an invalid plan unchanged; for git's textconv.")
 def flat_command(path: str, lenient: bool) -> None:
     """Print one line for each fact and setting of a plan, for diffs and searches."""
     data, _, file = read_bytes(path)

@@ -81,7 +81,7 @@ def _settings_text(path: Path, before: bytes | None, patterns: Sequence[str]) ->
             return before
         entry = json.dumps(with_schema_entry({}, patterns)["json.schemas"][0])
         raise PlanError(
-            "the settings have comments or are no plain JSON, and would lose something if they were written anew",
+            "the settings have comments or are not plain JSON, and would lose something if they were rewritten",
             file=str(path),
             hint=f'add this to "json.schemas": {entry}',
         ) from error

@@ -24,10 +24,10 @@ from hintplan.plans.text.terminal import print_data, print_message
     help="Exit with 1 if there is a finding of this level, or a graver one.",
 )
 @click.option("--all", "whole", is_flag=True, help="List every finding; else of each rule the first ten in a plan.")
-@click.option("--fix", is_flag=True, help="Mend what can be mended without changing what runs.")
+@click.option("--fix", is_flag=True, help="Fix findings whose fix does not change what runs.")
 @click.option("--sql", "script", metavar="FILE", help="The plan's script, to find hints without effect.")
 @click.option("--settings", "config", metavar="FILE", help="Read ignores from this hintplan.toml.")
-@click.option("--explain", "rule", metavar="RULE", help="Print what a rule finds, why, and what to do.")
+@click.option("--explain", "rule", metavar="RULE", help="Explain a rule: its findings, the reason, and what to do.")
 @allow_module_option
 @init_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept, and with --fix make, changes of facts.")
@@ -60,7 +60,7 @@ def lint_command(
     if fix and "-" in paths:
         raise click.UsageError("--fix writes files, and '-' is none")
     if fix and any(path.startswith(PREFIX) for path in paths):
-        raise click.UsageError("--fix writes files, and does not change what git has")
+        raise click.UsageError("--fix writes files, and cannot change commits")
     report = lint_files(
         paths,
         config=config,

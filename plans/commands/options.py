@@ -81,14 +81,14 @@ allow_module_option = click.option(
     "allow_modules",
     multiple=True,
     metavar="MODULE",
-    help="Where the script's functions may be; their code is loaded.",
+    help="A module from which the script's functions are loaded.",
 )
 init_option = click.option(
     "-i",
     "--init",
     metavar="FILE",
     multiple=True,
-    help="Read what scripts share from this file first: CREATE, SET and the like. May be given several times.",
+    help="Read this file with shared CREATE and SET statements first; repeatable.",
 )
 
 

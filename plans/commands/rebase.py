@@ -25,8 +25,10 @@ def rebase_options(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options for the old plan, and for edits whose operator is gone, to a command."""
     for option in (
         click.option("--allow-fact-edits", is_flag=True, help="Accept plans whose facts were changed by hand."),
-        click.option("--drop-orphans", is_flag=True, help="Drop edits whose operator or setting is gone."),
-        click.option("--map", "moves", multiple=True, metavar="OLD=NEW", help="Where an operator's edits belong."),
+        click.option("--drop-orphans", is_flag=True, help="Drop edits whose operator or setting no longer exists."),
+        click.option(
+            "--map", "moves", multiple=True, metavar="OLD=NEW", help="The new operator for the edits of an old one."
+        ),
     ):
         function = option(function)
     return function

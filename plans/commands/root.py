@@ -52,7 +52,8 @@ COMMANDS = {
         target="hintplan.plans.commands.validate:validate_command", help="Check plans without running them."
     ),
     "explain": LazyCommand(
-        target="hintplan.plans.commands.explain:explain_command", help="Show operators, state, and who set what."
+        target="hintplan.plans.commands.explain:explain_command",
+        help="Show operators, state, and the origin of settings.",
     ),
     "show": LazyCommand(
         target="hintplan.plans.commands.show:show_command", help="Draw a plan: page, picture, graph or tree."
@@ -65,7 +66,7 @@ COMMANDS = {
     "diff": LazyCommand(target="hintplan.plans.commands.diff:diff_command", help="Compare two plans by meaning."),
     "why": LazyCommand(
         target="hintplan.plans.commands.why:why_command",
-        help="Show who set a setting, where, and what wins.",
+        help="Show every layer of a setting, and which one wins.",
         completes=("file", "PATH"),
     ),
     "rebase": LazyCommand(
@@ -91,11 +92,12 @@ COMMANDS = {
     ),
     "run": LazyCommand(target="hintplan.runtime.run.command:run_command", help="Run a plan on Spark."),
     "bundle": LazyCommand(
-        target="hintplan.runtime.bundle.command:bundle_command", help="Pack a plan and what runs it, for spark-submit."
+        target="hintplan.runtime.bundle.command:bundle_command",
+        help="Pack a plan and its dependencies for spark-submit.",
     ),
     "state": LazyCommand(
         target="hintplan.runtime.inspect.command:state_command",
-        help="Show what a checkpoint holds; copy or compact it.",
+        help="Show the state in a checkpoint; copy or compact it.",
     ),
     "sql": LazyCommand(
         target="hintplan.plans.commands.sql:sql_command", help="Run statements, from a script or typed in."

@@ -25,7 +25,7 @@ from hintplan.plans.text.project import FILE
 from hintplan.plans.text.terminal import hide
 
 master_option = click.option(
-    "--master", metavar="URL", help="Spark master (default: what Spark is configured to, else local[*])."
+    "--master", metavar="URL", help="Spark master (default: Spark's configuration, else local[*])."
 )
 remote_option = click.option(
     "--remote", envvar="SPARK_REMOTE", metavar="URL", help="Spark Connect server, such as sc://host:15002."
@@ -53,10 +53,10 @@ debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and S
 
 _ALLOWED = {
     "allow-unrestricted-spark": (None, "A Spark session that was started without restricted mode."),
-    "allow-module": ("MODULE", "Where a plan's classes may be."),
-    "allow-path": ("DIR", "If given, local files are only those below; repeatable."),
-    "allow-env": ("NAME", "An environment variable that ${env:NAME} may stand for."),
-    "allow-host": ("[http://]HOST[:PORT]", "A server that the plan may ask."),
+    "allow-module": ("MODULE", "A module from which a plan may load classes."),
+    "allow-path": ("DIR", "Allow only local files below this directory; repeatable."),
+    "allow-env": ("NAME", "An environment variable that ${env:NAME} may refer to."),
+    "allow-host": ("[http://]HOST[:PORT]", "A server to which the plan may connect."),
     "allow-scheme": ("SCHEME[://BUCKET]", "A file system besides local files and the file system of the checkpoint."),
 }
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -85,7 +85,7 @@ def policy_options(command: _Command) -> _Command:
         "--policy",
         "policy_file",
         metavar="FILE",
-        help=f"A file with what is allowed; the --allow options add to it (default {FILE}).",
+        help=f"A policy file; the --allow options add to it (default {FILE}).",
     )
     decorated: _Command = file(options)
     return decorated

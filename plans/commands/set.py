@@ -63,7 +63,7 @@ def set_command(
     else:
         print_data(changes_text(changes))
     for old, was in () if reason is not None else outdated_reasons(plan, replace(edited, reasons=plan.reasons)):
-        print_message(f"note: {old}: the reason was given for {was} and is removed; --reason TEXT gives another one")
+        print_message(f"note: {old}: the reason was for {was} and is removed; set another one with --reason TEXT")
     for warning in one_sided_changes(plan, edited):
         print_message(f"note: {warning.path}: {warning.message}")
 

@@ -30,10 +30,16 @@ from hintplan.plans.text.text_file import script_text
 @click.argument("path", metavar="PLAN")
 @output_option("Write here; the ending chooses the format.")
 @click.option("--format", "layout", type=click.Choice(FORMATS), help="The format, if not by the ending; else tree.")
-@click.option("--diff", "older", metavar="PLAN", help="Mark what differs from this older plan.")
+@click.option("--diff", "older", metavar="PLAN", help="Mark the differences from this older plan.")
 @click.option("--sql", type=click.Path(dir_okay=False), help="The script, if it is not next to the plan.")
-@click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and what is near it.")
-@click.option("--hops", type=click.IntRange(min=0), default=1, show_default=True, help="How far --around reaches.")
+@click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and its neighbours.")
+@click.option(
+    "--hops",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="The distance that --around covers, in operators.",
+)
 @allow_module_option
 @init_option
 @allow_fact_edits_option

@@ -61,7 +61,7 @@ class EngineOptions(TypedDict):
 @config_option
 @init_option
 @click.option("--strict-hints", is_flag=True, help="Treat warnings about hints as errors.")
-@click.option("--checkpoint", metavar="DIR", help="Where INSERTs keep state between runs, a directory per plan.")
+@click.option("--checkpoint", metavar="DIR", help="The directory for the state of INSERTs, with a directory per plan.")
 @trigger_option("Time between batches of background jobs.")
 @master_option
 @remote_option

@@ -30,7 +30,7 @@ from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import count
 
-Outcome = Literal["goes on", "new", "left behind", "refused"]
+Outcome = Literal["continues", "new", "left behind", "refused"]
 SourceOutcome = Literal["new", "left behind"]
 StateOutcome = Literal["carries over", "is kept", "new", "starts empty", "left behind", "cannot be read"]
 
@@ -140,7 +140,7 @@ def carried(
     for record in recorded:
         if record.id not in new and not record.parked:
             states = tuple(StateVerdict(operator=state.operator, outcome="left behind") for state in record.states)
-            because = f"the plan does not write {' or '.join(record.sinks)} any more"
+            because = f"the plan no longer writes {' or '.join(record.sinks)}"
             verdicts.append(QueryVerdict(query=record.id, outcome="left behind", because=because, states=states))
     return tuple(verdicts)
 
@@ -274,7 +274,7 @@ def _query(
         return replace(verdict, outcome="refused", because=because, states=states)
     return replace(
         verdict,
-        outcome="goes on",
+        outcome="continues",
         states=tuple(_states(old.states, new.states, sources, keep)),
         sources=tuple(_sources(old, new, sources)),
         sinks=tuple(sink for sink, name in zip(old.sinks, old.called, strict=True) if name not in new.called),
@@ -296,8 +296,8 @@ def _refusal(old: QueryRecord, new: QueryRecord, sources: ContinuedSources, *, r
     """Return the reason why the query cannot continue, or an empty string if it can."""
     if sources.unclear:
         return (
-            f"it reads {' and '.join(sources.unclear)} in several places, before or now, and which of them goes on for "
-            "which is not clear; change one of them at a time"
+            f"it reads {' and '.join(sources.unclear)} in several places, before or now, and it is not clear which "
+            f"of them continues which; change one of them at a time"
         )
     was, now = _read_places(old), _read_places(new)
     listed = [[(source.table, source.places) for source in record.sources] for record in (old, new)]
@@ -319,8 +319,8 @@ def _refusal(old: QueryRecord, new: QueryRecord, sources: ContinuedSources, *, r
     for name, directory in new.files:
         if old.begun and before.get(name, directory) != directory:
             return (
-                f"it has written files to {before[name]}, and not to {directory}: Spark notes the files of each batch "
-                "beside them, and must find all batches in one directory"
+                f"it has written files to {before[name]}, and not to {directory}: Spark records the files of each "
+                f"batch next to them, and must find all batches in one directory"
             )
     return ""
 

@@ -44,7 +44,7 @@ class Change:
     @property
     def reason_label(self) -> str:
         """The words before the reason, with the value that it was given for if that is not the new one."""
-        return "reason" if self.reason_for is None else f"reason (given for {self.reason_for})"
+        return "reason" if self.reason_for is None else f"reason (for {self.reason_for})"
 
     @property
     def keeps_state(self) -> bool:

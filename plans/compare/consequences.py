@@ -151,9 +151,9 @@ def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdi
                 fate.left.add(query.id)
             elif name not in stays or (left and not left.isdisjoint(operators_of(operators, query, top=name))):
                 fate.dropped.add(query.id)
-            elif verdict.outcome == "goes on" and name not in begun:
+            elif verdict.outcome == "continues" and name not in begun:
                 fate.goes_on.add(query.id)
-        for state in verdict.states if verdict.outcome == "goes on" else ():
+        for state in verdict.states if verdict.outcome == "continues" else ():
             made_of = operators_of(operators, query, top=state.operator)
             if state.outcome == "starts empty":
                 for name in made_of:

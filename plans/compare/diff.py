@@ -108,7 +108,7 @@ def _differing(before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[tupl
 
 def _config(before: Plan, after: Plan) -> Iterator[Change]:
     notes = {
-        STATE_TTL: "where no hint or edit says otherwise",
+        STATE_TTL: "unless a hint or an edit overrides it",
         "table.local-time-zone": "expressions may give other results",
     }
     for key, old, new in _differing(before.config, after.config):
@@ -163,7 +163,7 @@ def _functions(before: Plan, after: Plan) -> Iterator[Change]:
             yield from _of_facts(change, function_document(old), function_document(new))
 
 
-_ROWS_GO = "ROWS THAT ARE THERE ARE TAKEN AWAY"
+_ROWS_GO = "EXISTING ROWS ARE DELETED"
 """The note on a sink that overwrites its table from now on."""
 
 

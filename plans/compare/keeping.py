@@ -25,7 +25,7 @@ def kept_text(plan: Plan, operators: Collection[str], rows: int | None) -> str:
     ordered = [readable_ttl(ttl) for ttl in sorted(ttls, key=lambda ttl: (parse_duration(ttl) or inf, ttl))]
     ends = dict.fromkeys((ordered[0], ordered[-1])) if ordered else {}
     lasting = f" (TTL{'s' if len(ends) > 1 else ''} {' to '.join(ends)})" if ends else ""
-    stay = "the rows that are there stay" if rows is None else f"{rows:,} row{' stays' if rows == 1 else 's stay'}"
+    stay = "existing rows stay" if rows is None else f"{rows:,} row{' stays' if rows == 1 else 's stay'}"
     return f"{stay}{lasting}. Rows that only the new plan lets in are missing from before this start."
 
 

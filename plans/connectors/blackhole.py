@@ -12,7 +12,7 @@ class Blackhole(Writable):
     """A sink that discards its rows."""
 
     name = "blackhole"
-    description = "A sink that drops what it gets."
+    description = "A sink that discards its rows."
     drops_rows = True
     times = "always"
     idle: ClassVar[Mapping[str, str]] = {"sink.parallelism": TASKS_WRITE}

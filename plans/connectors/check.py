@@ -68,7 +68,7 @@ def _check_times(name: str, table: Table, connector: Connector) -> Iterator[Diag
         elif connector.times == "always" or (holds_texts and kind.root == "TIME"):
             continue
         elif holds_texts:
-            where = f"what is inside of a value of the {connector.name} connector"
+            where = f"the contents of a value of the {connector.name} connector"
         yield Diagnostic(
             message=f"column {column.name!r} is {column.type}, and {where} has no TIME",
             hint="write STRING for TIME, and CAST it in the query",
@@ -92,7 +92,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     if spec is None:
         names = ", ".join(sorted(CONNECTORS))
         close = nearest(connector or "", CONNECTORS)
-        hint = f"did you mean {close!r}? Known are {names}" if close else f"write 'connector' = one of {names}"
+        hint = f"did you mean {close!r}? Supported are {names}" if close else f"write 'connector' = one of {names}"
         replacements = (other.stands_in.get((connector or "").lower()) for other in CONNECTORS.values())
         instead = next((text for text in replacements if text), None)
         yield Diagnostic(

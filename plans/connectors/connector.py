@@ -28,7 +28,7 @@ from hintplan.plans.settings.group import specs
 from hintplan.plans.settings.lookup import CACHING
 from hintplan.plans.settings.setting import Setting
 
-IN_BATCHES = "SET 'execution.runtime-mode' = 'batch', or read the data where they come from"
+IN_BATCHES = "SET 'execution.runtime-mode' = 'batch', or read the data from their source"
 """The hint for a source that a stream cannot read."""
 
 COLUMN_OPTIONS = "fields."

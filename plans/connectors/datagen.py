@@ -27,7 +27,7 @@ from hintplan.plans.text.names import nearest
 
 _NUMBER_OF_ROWS = "number-of-rows"
 _COLUMN_OPTIONS = (
-    option("kind", description="How the values of the column are made: random or sequence."),
+    option("kind", description="The generator of the column's values: random or sequence."),
     option("min", description="The least random number."),
     option("max", description="The greatest random number."),
     option("length", description="The length of random text and bytes."),

@@ -39,7 +39,7 @@ _COMMIT = "sink.partition-commit"
 POLICY, SUCCESS_FILE = f"{_COMMIT}.policy.kind", f"{_COMMIT}.success-file.name"
 TRIGGER, DELAY = f"{_COMMIT}.trigger", f"{_COMMIT}.delay"
 _NO_POLICIES = {
-    "metastore": "there is no metastore; readers know partitions by the names of directories",
+    "metastore": "there is no metastore; readers find partitions by the names of directories",
     "custom": "policies of one's own are classes of Java",
 }
 _NO_DELAY = "a partition is committed by each micro-batch that adds files to it, and a job without rows has no batches"
@@ -100,7 +100,7 @@ def _check_commits(path: str, table: Table) -> Iterator[Diagnostic]:
             yield Diagnostic(message=message, hint="write 'success-file'", path=f"{path}.{POLICY}")
     name = options.get(SUCCESS_FILE, "_SUCCESS")
     if not re.fullmatch("[_.][^/:]+", name):
-        message = f"{SUCCESS_FILE!r} must begin with '_' or '.', as files that readers leave out do, found {name!r}"
+        message = f"{SUCCESS_FILE!r} must begin with '_' or '.', as files that readers ignore do, found {name!r}"
         yield Diagnostic(message=message, hint="write a name such as '_SUCCESS'", path=f"{path}.{SUCCESS_FILE}")
     if options.get(TRIGGER, "process-time") != "process-time":
         message = (
@@ -146,13 +146,13 @@ class Filesystem(Readable, Writable, LookedUp):
             "choice",
             choices=("true", "false", "upsert"),
             default="false",
-            description="Whether rows are changes, with the row kind in a field op; upsert: by primary key.",
+            description="true: rows are changes, with the row kind in a field op; upsert: changes by primary key.",
         ),
         option(
             "sink.changelog",
             "bool",
             default="false",
-            description="Whether every change is written, with its row kind in a last column op; else only inserts.",
+            description="true: write every change, with its row kind in a last column op; false: accept only inserts.",
         ),
         option(
             "partition.default-name",
@@ -160,11 +160,12 @@ class Filesystem(Readable, Writable, LookedUp):
             description="The value in the name of a directory that means NULL, or empty text.",
         ),
         option(
-            POLICY, description="How a partition is committed: success-file, an empty file in it; not at all if absent."
+            POLICY,
+            description="The commit of a partition: success-file writes an empty file into it; absent: no commit.",
         ),
         option(SUCCESS_FILE, default="_SUCCESS", description="The name of the success files."),
-        option(TRIGGER, default="process-time", description="When a partition is committed: process-time."),
-        option(DELAY, default="0 s", description="How long a partition waits to be committed: 0 s."),
+        option(TRIGGER, default="process-time", description="The trigger of a partition commit: process-time."),
+        option(DELAY, default="0 s", description="The delay of a partition commit: 0 s."),
         *FORMAT_OPTIONS,
     )
     suggested_as_source = True
@@ -213,7 +214,7 @@ class Filesystem(Readable, Writable, LookedUp):
             )
         if "@" in place.authority:
             yield Diagnostic(
-                message="a user does not belong into the path, and a password must not stand in the text",
+                message="a path must not contain a user or a password",
                 hint="configure Spark with the credentials of the file system",
                 path=f"{path}.path",
             )

@@ -36,8 +36,8 @@ def _check_host(path: str, url: str) -> Iterator[Diagnostic]:
     start = first.text if isinstance(first, Text) else ""
     if re.match(r"[^:]*:?/{0,2}[^/?#]*\$\{env:", start):
         yield Diagnostic(
-            message="the environment must not say which host a url has",
-            hint="write the host itself; ${env:NAME} may stand in the path or the query",
+            message="the environment must not set the host of a url",
+            hint="write the host itself; ${env:NAME} is allowed in the path and the query",
             path=f"{path}.url",
         )
     elif not re.match(r"https?://[^/?#\s@]+[/?]", start, re.IGNORECASE):
@@ -91,7 +91,9 @@ class Http(LookedUp):
             default="10",
             description="The most connections of a Python worker for asynchronous lookups.",
         ),
-        option("timeout", "duration", default="10 s", description="How long connecting may take, and each answer."),
+        option(
+            "timeout", "duration", default="10 s", description="The time limit for connecting, and for each response."
+        ),
     )
     families = (HEADER,)
     lookup_modes = ("sync", "async")

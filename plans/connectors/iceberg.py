@@ -2,7 +2,7 @@
 
 >>> table = Table(columns=(), options={"connector": "iceberg", "catalog-type": "jdbc", "uri": "jdbc:sqlite:x.db"})
 >>> print(*ICEBERG.check("tables.totals.options", table))
-tables.totals.options.connector: where the files of the table may be is not said, by 'warehouse' or 'location'
+tables.totals.options.connector: the place of the table's files is set neither by 'warehouse' or 'location'
   hint: write 'location' = 's3://bucket/path', or the path of a directory
 """
 
@@ -43,7 +43,7 @@ class Iceberg(LakeConnector):
         "catalog-impl": "code of a catalog is not loaded; see 'catalog-type'",
         "write-format": "files are of Parquet",
         "write-parallelism": "it is called 'sink.parallelism' here",
-        "upsert-enabled": "a PRIMARY KEY says it",
+        "upsert-enabled": "a PRIMARY KEY declares it",
         "overwrite-enabled": "rows are added",
         "streaming": "tables of Iceberg are not read in streams",
         "partitioned-by": "write PARTITIONED BY (...) after the columns",

@@ -51,7 +51,7 @@ _OF_MYSQL: Mapping[str, tuple[str, ...]] = {
     "sslCa": (),
 }
 """The parameters of a URL, each with its allowed values. If there are none, any value is allowed."""
-_BATCHES = "leave it out, rows go to the server in batches"
+_BATCHES = "remove it, rows go to the server in batches"
 _ELSEWHERE: Mapping[str, str] = {
     "ssl": "write sslmode=require",
     "useSSL": "write sslMode=REQUIRED",
@@ -61,8 +61,8 @@ _ELSEWHERE: Mapping[str, str] = {
     "socketTimeout": "write 'statement.timeout'",
     "reWriteBatchedInserts": _BATCHES,
     "rewriteBatchedStatements": _BATCHES,
-    **dict.fromkeys(("useUnicode", "characterEncoding"), "leave it out, text is in Unicode"),
-    **dict.fromkeys(("autoReconnect", "failOverReadOnly"), "leave it out, a lost connection is opened anew"),
+    **dict.fromkeys(("useUnicode", "characterEncoding"), "remove it, text is in Unicode"),
+    **dict.fromkeys(("autoReconnect", "failOverReadOnly"), "remove it, a lost connection is reopened"),
 }
 """Hints for parameters that only Java drivers have."""
 _OF_PARTS = (
@@ -146,7 +146,7 @@ def _usual_port(url: str) -> int:
 def split_name(name: str) -> tuple[str, ...]:
     """Return the parts of ``schema.table``; a part may be in double quotes. Raise ValueError for any other name."""
     if not re.fullmatch(r'(?:"(?:[^"]|"")+"|[^".]+)(?:\.(?:"(?:[^"]|"")+"|[^".]+))?', name) or "\0" in name:
-        raise ValueError('expected a table, or schema.table; a part that holds dots or quotes stands in "..."')
+        raise ValueError('expected a table, or schema.table; quote a part with dots or quotes: "..."')
     parts = re.findall(r'"(?:[^"]|"")+"|[^".]+', name)
     return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts)
 
@@ -168,7 +168,7 @@ def _check_url(path: str, table: Table) -> Iterator[Diagnostic]:
         )
     elif "${" in file:
         yield Diagnostic(
-            message="the environment must not say where a database is", hint="write its path", path=f"{path}.url"
+            message="the environment must not set the path of a database", hint="write its path", path=f"{path}.url"
         )
     elif not file or file.startswith(":") or "?" in file:
         yield Diagnostic(
@@ -188,7 +188,7 @@ def _check_server(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
     try:
         url = _REFERRED_PORT.sub(r"\1:1", url)
         if "${" in url:
-            raise ValueError("the environment may say the port in a url, but not which host or database it is")
+            raise ValueError("the environment may set the port of a url, but not the host or the database")
         parse_server_url(url)
     except _UnsupportedParameters as error:
         yield Diagnostic(message=str(error), hint=error.hint, path=f"{path}.url")
@@ -313,9 +313,14 @@ class Jdbc(Readable, Writable, LookedUp):
             description="The most connections of a Python worker for asynchronous lookups.",
         ),
         option(
-            "connection.timeout", "duration", default="30 s", description="How long a lookup waits for a connection."
+            "connection.timeout",
+            "duration",
+            default="30 s",
+            description="The time for which a lookup waits for a connection.",
         ),
-        option("statement.timeout", "duration", default="30 s", description="When the server ends a query."),
+        option(
+            "statement.timeout", "duration", default="30 s", description="The time after which the server ends a query."
+        ),
         option(
             "scan.fetch-size",
             "int",
@@ -352,7 +357,7 @@ class Jdbc(Readable, Writable, LookedUp):
             minimum=0,
             maximum=1_000,
             default="3",
-            description="How often a sink tries again what may be over then, such as a lost connection.",
+            description="The number of retries of a sink after temporary errors, such as a lost connection.",
         ),
         option(
             "sink.parallelism",
@@ -367,8 +372,8 @@ class Jdbc(Readable, Writable, LookedUp):
     lookup_modes = ("sync", "async", "full")
     extras = ("mysql", "postgres")
     idle: ClassVar[Mapping[str, str]] = {
-        "connection.max-retry-timeout": "a lost connection is opened anew; lookups wait by 'connection.timeout'",
-        "driver": "the URL says which database it is, and its driver comes with hintplan",
+        "connection.max-retry-timeout": "a lost connection is reopened; lookups wait up to 'connection.timeout'",
+        "driver": "the URL names the kind of database, and hintplan includes its driver",
         "scan.auto-commit": "each part of a table is read by one query, in a transaction of its own",
         "sink.buffer-flush.interval": BATCHES_WRITE,
     }

@@ -46,13 +46,13 @@ SPARK_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 """The package with which Spark reads and writes topics. PySpark does not include it."""
 
 TOPIC_OPTIONS = (
-    option(SERVERS, required=True, description="The servers that are asked first, as host:port,host:port."),
+    option(SERVERS, required=True, description="The bootstrap servers, as host:port,host:port."),
     option("topic", description="The topic; a source may have several, with semicolons between them."),
 )
 PARALLEL = option(
     "source.max-offsets-per-trigger", "int", description="The number of messages in a micro-batch; all if absent."
 )
-_OF_FORMATS = "what formats know of a message is not carried"
+_OF_FORMATS = "the metadata of a format is not available"
 _OF_VALUES = (
     "schema", "ingestion-timestamp", "event-timestamp", "database", "table", "sql-type", "pk-names",
     "source.timestamp", "source.database", "source.schema", "source.table", "source.properties",
@@ -65,7 +65,7 @@ METADATA = (
     MetadataKey(name="timestamp", type="TIMESTAMP_LTZ(3)"),
     MetadataKey(name="timestamp-type", type="STRING"),
     MetadataKey(name="headers", type="MAP<STRING, BYTES>", writable=True),
-    MetadataKey(name="leader-epoch", type="INT", absent="Spark does not tell it"),
+    MetadataKey(name="leader-epoch", type="INT", absent="Spark does not provide it"),
     *(MetadataKey(name=f"value.{name}", type="STRING", absent=_OF_FORMATS) for name in _OF_VALUES),
 )
 """The metadata of a message. Spark does not write ``timestamp``: the broker or its client sets it."""
@@ -135,7 +135,7 @@ class Kafka(TopicConnector):
             "choice",
             choices=("at-least-once", "exactly-once"),
             default="at-least-once",
-            description="What a restart does to the rows of a sink.",
+            description="The delivery guarantee of a sink after a restart.",
         ),
         option(
             "sink.partitioner",
@@ -153,7 +153,7 @@ class Kafka(TopicConnector):
         "sink.semantic": "write 'sink.delivery-guarantee'",
         "connector.type": OLD_OPTIONS,
         "format.type": "write 'format'",
-        "update-mode": "leave it out: 'format' sets whether messages are changes",
+        "update-mode": "remove it: 'format' sets whether messages are changes",
         **INSTEAD_OF_OPTIONS,
     }
     values: ClassVar[Mapping[str, Mapping[str, str]]] = {
@@ -166,8 +166,8 @@ class Kafka(TopicConnector):
             "docs/moving-from-flink.md#from-where-flink-has-stopped describes"
         },
         "sink.partitioner": {
-            "fixed": "leave it out: the messages of a key go to one partition",
-            "round-robin": "leave it out: messages without a key go to any partition",
+            "fixed": "remove it: the messages of a key go to one partition",
+            "round-robin": "remove it: messages without a key go to any partition",
         },
     }
     stands_in: ClassVar[Mapping[str, str]] = {

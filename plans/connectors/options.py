@@ -6,7 +6,7 @@ Each connector combines its options in a file of its own. This module knows no c
 >>> bad_value(port, "many")
 ("'port' is 'many', expected a whole number of at least 1", 'write 1 or more, in digits')
 >>> print(*check_secret("tables.rates.options.header.X-Token", "the header X-Token", "hunter2"))
-tables.rates.options.header.X-Token: the header X-Token may be a secret, which must not stand in the text
+tables.rates.options.header.X-Token: the header X-Token may be a secret, which must not be in the text
   hint: write '${env:NAME}' and set NAME for the run
 """
 
@@ -39,7 +39,7 @@ def check_secret(path: str, what: str, value: str) -> Iterator[Diagnostic]:
     """Yield a problem if ``what`` suggests a secret and ``value`` does not refer to the environment."""
     if _SECRET.search(what) and not ENVIRONMENT.fullmatch(value):
         yield Diagnostic(
-            message=f"{what} may be a secret, which must not stand in the text",
+            message=f"{what} may be a secret, which must not be in the text",
             hint="write '${env:NAME}' and set NAME for the run",
             path=path,
         )
@@ -51,7 +51,7 @@ def bad_value(setting: Setting, value: str) -> tuple[str, str] | None:
     if setting.secret:
         if ENVIRONMENT.fullmatch(value):
             return None
-        return f"{name!r} is a secret and must not stand in the text", "write '${env:NAME}' and set NAME for the run"
+        return f"{name!r} is a secret and must not be in the text", "write '${env:NAME}' and set NAME for the run"
     if setting.verbatim and not setting.environment and "${" in value:
         return f"{name!r} must not refer to the environment: it is stored and shown", "write the text itself"
     if setting.verbatim and "${" in ENVIRONMENT.sub("", value):

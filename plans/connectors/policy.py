@@ -195,7 +195,7 @@ def refusal(place: Place, path: str | None) -> Diagnostic:
         )
     if place.port is None:
         return Diagnostic(
-            message=f"the run cannot tell whether it may reach {place}, whose port comes from the environment",
+            message=f"the run cannot determine whether it may reach {place}, whose port comes from the environment",
             hint="write the port itself",
             path=path,
         )

@@ -14,7 +14,7 @@ class Print(Writable):
 
     name = "print"
     description = "A sink that prints its rows as Flink does."
-    options = (option("print-identifier", description="What stands before each line."),)
+    options = (option("print-identifier", description="The prefix of each line."),)
     suggested_as_sink = True
     updates_condition = ""
     times = "always"

@@ -29,15 +29,15 @@ class Redis(LookedUp):
             "ssl",
             "bool",
             default="false",
-            description="Whether the connection is encrypted, and the certificate verified.",
+            description="true: the connection is encrypted, and the certificate verified.",
         ),
         option(
             KEY_PATTERN,
             required=True,
             environment=True,
-            description="How keys are made, with columns in braces, such as user:{id}.",
+            description="The pattern of keys, with columns in braces, such as user:{id}.",
         ),
-        option("data-type", default="hash", choices=("hash", "json", "string"), description="What the values are."),
+        option("data-type", default="hash", choices=("hash", "json", "string"), description="The type of the values."),
         option(
             "connection.pool-size",
             "int",
@@ -45,7 +45,9 @@ class Redis(LookedUp):
             default="10",
             description="The most connections of a Python worker for asynchronous lookups.",
         ),
-        option("timeout", "duration", default="10 s", description="How long connecting may take, and each answer."),
+        option(
+            "timeout", "duration", default="10 s", description="The time limit for connecting, and for each response."
+        ),
     )
     lookup_modes = ("sync", "async")
     extras = ("redis",)

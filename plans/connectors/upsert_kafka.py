@@ -56,7 +56,7 @@ class UpsertKafka(TopicConnector):
     }
     instead: ClassVar[Mapping[str, str]] = {
         "format": "write 'key.format' and 'value.format'",
-        "scan.startup.mode": "leave it out: a topic of upserts is read from its beginning",
+        "scan.startup.mode": "remove it: a topic of upserts is read from its beginning",
         **INSTEAD_OF_OPTIONS,
     }
     values: ClassVar[Mapping[str, Mapping[str, str]]] = {

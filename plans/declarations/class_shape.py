@@ -82,7 +82,7 @@ def check_shape(found: type[Any], name: str, methods: Sequence[Method]) -> None:
     if unbound is not None:
         raise ClassRefusal(
             f"{name} is created without arguments, which its constructor does not allow: {unbound}",
-            hint="give them defaults, or read what it needs in open, from environment variables for instance",
+            hint="give them defaults, or read the arguments in open, for example from environment variables",
         )
     for method in methods:
         if getattr(found, method.name, None) is not None:

@@ -28,8 +28,8 @@ class SortKey:
     """One column to sort by; ``nulls`` is first or last in either direction."""
 
     column: Annotated[Name, "A column of the input."]
-    direction: Annotated[Literal["asc", "desc"], "Whether small values come first or last."]
-    nulls: Annotated[Literal["first", "last"], "Where NULLs go, whatever the direction."]
+    direction: Annotated[Literal["asc", "desc"], "The direction: small values first, or last."]
+    nulls: Annotated[Literal["first", "last"], "The place of NULLs, independent of the direction."]
 
 
 @frozen
@@ -56,11 +56,9 @@ class AggregateCall:
     arguments: Annotated[
         tuple[Name, ...], "The columns that an aggregate function of the user's is called with; of no other."
     ] = ()
-    distinct: Annotated[bool, "Whether equal values count once."] = False
+    distinct: Annotated[bool, "true: equal values count once."] = False
     filter: Annotated[Name | None, "A BOOLEAN column; only rows where it is true count."] = None
-    separator: Annotated[
-        str | None, "What LISTAGG writes between texts; for no other function.", {"examples": [","]}
-    ] = None
+    separator: Annotated[str | None, "The separator of LISTAGG; only for LISTAGG.", {"examples": [","]}] = None
     type: TypeText
 
     @property

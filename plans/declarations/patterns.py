@@ -6,7 +6,7 @@ reads a pattern as an automaton whose positions are its characters. All characte
 Look-arounds count as their content. Knows neither SQL nor Spark.
 
 >>> slow_pattern("(a+)+$"), slow_pattern("([0-9]+,)*[0-9]+")
-('repeats what can match the same text in several ways', None)
+('repeats a part that can match the same text in several ways', None)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FEW = 4
 """The largest repetition that is written out; a repetition beyond it counts as unbounded."""
 
 SLOW_HINT = "write it so that a text matches in one way: [a-z]+ for ([a-z]+)+, [ab]* for (a|b|ab)*"
-_SLOW = "repeats what can match the same text in several ways"
+_SLOW = "repeats a part that can match the same text in several ways"
 _BEYOND = 128
 _ALL = frozenset(range(_BEYOND + 1))
 _CLASSES = {
@@ -324,7 +324,7 @@ class _Automaton:
             return self.sequence((*[node.node] * node.least, *[optional] * (node.most - node.least)))
         part = self.part(node.node)
         if part.nullable and node.most is not None:
-            raise _Unknown("repeats what may be empty up to a number of times")
+            raise _Unknown("repeats a part that may be empty a limited number of times")
         self.connect(part, part)
         return _Part(first=part.first, last=part.last, nullable=part.nullable or node.least == 0)
 

@@ -186,7 +186,7 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
     if name not in names:
         raise PlanError(f"there is no state '{name}'", path=path, hint=_near(rest, paths, operator, can))
     if setting == "origin" or setting.startswith("origin."):
-        message = "an origin records what default, config and hint asked for; it is not set"
+        message = "an origin records what default, config and hint set; it cannot be edited"
         hint = f"set {operator.id}.state.{name}.ttl, or change the hint and compile again"
         raise PlanError(message, path=path, hint=hint)
     if setting != "ttl":

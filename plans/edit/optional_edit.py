@@ -37,13 +37,13 @@ def set_optional(plan: Plan, path: str, operator: Operator, group: Group, name: 
     """
     can = f"can be set: {', '.join(optional_paths(plan, operator))}"
     if group.mode not in (None, plan.mode):
-        hint = "leave it out; it holds for streams"
+        hint = "remove it; it applies to streams"
         if group.mode == "batch":
             hint = "compile the SQL with -c execution.runtime-mode=batch"
         raise PlanError(group.elsewhere, path=path, hint=hint)
     if name == "origin" or name.startswith("origin."):
         layers = f"{', '.join(group.layers[:-1])} and {group.layers[-1]}"
-        raise PlanError(f"an origin records what {layers} asked for; it is not set", path=path, hint=can)
+        raise PlanError(f"an origin records what {layers} set; it cannot be edited", path=path, hint=can)
     if name not in group.settings:
         hint = did_you_mean(name, group.settings, what="settings") if name else can
         raise PlanError(f"'{group.name}' has no setting '{name}'" if name else "not a setting", path=path, hint=hint)

@@ -56,7 +56,7 @@ def set_setting(plan: Plan, path: str, operator: Requesting, rest: str, value: s
         raise _no_setting(operator, path, rest)
     elif name == "origin" or name.startswith("origin."):
         layers = ", ".join(_group(operator, group).layers[:-1])
-        message = f"an origin records what {layers} and {_group(operator, group).layers[-1]} asked for; it is not set"
+        message = f"an origin records what {layers} and {_group(operator, group).layers[-1]} set; it cannot be edited"
         first = next(iter(_specs(operator, group)))
         raise PlanError(message, path=path, hint=f"set {operator.id}.{group}.{first} and the like")
     elif name not in (specs := _specs(operator, group)):

@@ -32,9 +32,9 @@ from hintplan.plans.text.names import did_you_mean
 _STRONGER = {
     "config": "the configuration of the job is stronger than a built-in default",
     "table": "the table's own options are nearer to its lookup than the configuration of the job",
-    "hint": "a hint in the query is stronger than what holds for the whole job or table",
+    "hint": "a hint in the query overrides the value for the whole job or table",
     "statement": "CACHE TABLE names the result, and is stronger than a hint",
-    EDIT: "an edit of the plan is stronger than everything that the script says",
+    EDIT: "an edit of the plan overrides the script",
 }
 
 
@@ -103,13 +103,13 @@ def explain_setting(plan: Plan, path: str, script: ScriptLayers | None = None) -
     if by == EDIT:
         undo = next((step.value for step in reversed(steps) if step.layer != EDIT), None)
     other_layers = [layer for layer in recorded if layer != by]
-    verdict = _STRONGER.get(by, "nobody asked for anything else") if other_layers else "nothing else sets it"
+    verdict = _STRONGER.get(by, "no layer sets it") if other_layers else "nothing else sets it"
     return SettingExplanation(
         path=path,
         value=value_text(setting.value),
         set_by=by,
         steps=tuple(steps),
-        verdict=verdict if by != "default" else "nobody asked for anything else",
+        verdict=verdict if by != "default" else "no layer sets it",
         effect=ANOTHER_TTL if setting.effect is TTL else setting.effect.text,
         reason=plan.reasons.get(path),
         undo=undo,
@@ -144,7 +144,7 @@ def _absent(plan: Plan, path: str) -> SettingExplanation:
             value=None,
             set_by=EDIT if taken else "default",
             steps=(),
-            verdict="an edit took away the retry that a hint asks for" if taken else "no hint asks for a retry",
+            verdict="an edit removed the retry that a hint requests" if taken else "no hint requests a retry",
             effect=RETRY.settings["max-attempts"].effect.text,
             reason=plan.reasons.get(f"{head}.retry"),
             undo="<attempts> x <delay>" if taken else None,
@@ -233,6 +233,4 @@ def _changed_since(setting: PlanSetting, recorded: Mapping[str, Any], script: Sc
     if now is None:
         return [f"{script.file} no longer gives this setting"]
     new = sorted(set(now.layers) - set(recorded), key=RANKS.index) if setting.operator is not None else []
-    return [
-        f"{script.file} now has a {layer} that says {value_text(now.layers[layer])}; compile it again" for layer in new
-    ]
+    return [f"{script.file} now has a {layer} with {value_text(now.layers[layer])}; compile it again" for layer in new]

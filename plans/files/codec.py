@@ -220,7 +220,7 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
     accept = "--allow-fact-edits accepts the change"
     if written is None:
         message = "the plan has no digests, so hintplan cannot check whether its facts were changed by hand"
-        yield SchemaFinding(path=(), message=message, hint="--allow-fact-edits accepts the plan as it is")
+        yield SchemaFinding(path=(), message=message, hint="--allow-fact-edits accepts the plan unchanged")
         return
     positions = {operator.id: index for index, operator in enumerate(plan.operators)}
     for kind, actual in {"functions": {}, **plan_digests(plan)}.items():
@@ -232,7 +232,7 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
                 message = f"{noun} '{name}': it was added or renamed by hand (it has no digest)"
                 yield SchemaFinding(path=path, message=message, hint=accept)
             elif recorded != digest:
-                message = f"{noun} '{name}': its facts were changed by hand (digest {digest}, file says {recorded})"
+                message = f"{noun} '{name}': its facts were changed by hand (digest {digest}, in the file {recorded})"
                 hint = f"free to edit are {FREE}; {accept}"
                 yield SchemaFinding(path=path, message=message, hint=hint)
         for name in sorted(written.get(kind, {}).keys() - actual.keys()):

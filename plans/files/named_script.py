@@ -62,7 +62,7 @@ def init_of(script: str, recorded: Sequence[str], given: Sequence[str]) -> tuple
         else:
             path = named_script(name, os.path.dirname(script))
         if path is None:
-            message = f"its init file '{name}' is not beside it"
+            message = f"its init file '{name}' is not in its directory"
             raise PlanError(message, file=script, hint="name all of them, in their order: --init FILE")
         paths.append(path)
     return tuple(paths)

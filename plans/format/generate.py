@@ -25,7 +25,7 @@ from hintplan.plans.settings.setting import Setting, value_text
 Schema = dict[str, Any]
 
 _FREE = "Settings, free to edit"
-_ORIGIN = "What each layer asked for, as far as it spoke. The later wins; a value that differs from it is a plan edit."
+_ORIGIN = "The value of each layer that sets one. The later layer wins; a different value in force is a plan edit."
 _LAYERS = {
     "default": "The built-in defaults that nothing else overrode.",
     "config": "From the configuration of the job.",
@@ -33,7 +33,7 @@ _LAYERS = {
     "hint": "From the hint.",
     "statement": "From CACHE TABLE or UNCACHE TABLE.",
 }
-_ABSENT = {"never": "", "null": "; null if there are none", "left out": "; absent if nobody asked"}
+_ABSENT = {"never": "", "null": "; null if there are none", "left out": "; absent if no layer sets it"}
 
 
 def generated_schema() -> Schema:
@@ -66,7 +66,7 @@ def _operators() -> Schema:
         {"if": {"properties": {"op": {"const": op}}, "required": ["op"]}, "then": {"$ref": f"#/$defs/{op}"}}
         for op in ops
     ]
-    kind = {"description": "The kind of the operator; what else it has depends on it.", "enum": ops}
+    kind = {"description": "The kind of the operator, which determines its other fields.", "enum": ops}
     return {
         "description": "One operator; 'op' is its kind.",
         "type": "object",

@@ -92,7 +92,8 @@ def _respelled(data: bytes) -> Iterator[Finding]:
             if strongest and entry["ttl"] != strongest[0] and _as_long(entry["ttl"], strongest[0]):
                 yield Finding(
                     path=f"operators.{operator['id']}.state.{entry['name']}.ttl",
-                    message=f"the edit, {entry['ttl']}, says what the {[*entry['origin']][-1]}, {strongest[0]}, says",
+                    message=f"the edit, {entry['ttl']}, equals the value of the {[*entry['origin']][-1]}, "
+                    f"{strongest[0]}",
                     advice=f'write "{strongest[0]}"',
                     respelled=strongest[0],
                 )

@@ -40,7 +40,7 @@ def doubled_state(plan: Plan) -> Iterator[Finding]:
         if other is not None:
             yield Finding(
                 path=f"operators.{operator.id}",
-                message=f"it keeps what {other.id} keeps, too, but for columns and conditions of what reads them",
+                message=f"it stores what {other.id} stores, too, except for columns and conditions of their readers",
             )
 
 

@@ -28,8 +28,8 @@ def redundant_edits(plan: Plan) -> Iterator[Finding]:
         if below is not None:
             yield Finding(
                 path=f"operators.{setting.path}",
-                message=f"the edit, {value_text(setting.value)}, says what the {below} says: all it does is to take "
-                f"back the {top}, {value_text(overridden)}",
+                message=f"the edit, {value_text(setting.value)}, equals the value of the {below}: it only cancels the "
+                f"{top}, {value_text(overridden)}",
             )
 
 
@@ -40,7 +40,7 @@ def redundant_hints(plan: Plan) -> Iterator[Finding]:
         if setting.set_by == "hint" and len(layers) > 1 and layers[-1][0] == "hint" and layers[-1][1] == layers[-2][1]:
             yield Finding(
                 path=f"operators.{setting.path}",
-                message=f"the hint, {value_text(layers[-1][1])}, says what the {layers[-2][0]} says without it",
+                message=f"the hint, {value_text(layers[-1][1])}, equals the value of the {layers[-2][0]} below it",
             )
 
 

@@ -111,7 +111,7 @@ def _ignore(entry: object, number: int, file: Path, lines: list[int]) -> Ignore:
             message, file=str(file), line=line, hint=did_you_mean(entry.get("rule", ""), valid, what="rules")
         )
     if rule.id.startswith("HP00"):
-        hint = "mend what it is about instead"
+        hint = "fix the cause instead"
         raise PlanError(f"{rule.id} {rule.slug} cannot be ignored", file=str(file), line=line, hint=hint)
     more = {key: entry[key].removeprefix("operators.") for key in ("at", "plan") if key in entry}
     return Ignore(rule=rule.id, reason=entry.get("reason", "").strip(), number=number, line=line, **more)

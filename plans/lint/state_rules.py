@@ -53,8 +53,9 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
                 changes = "is forever" if upstream == FOREVER else f"lasts {format_duration(int(upstream))}"
                 yield Finding(
                     path=f"operators.{operator.id}.state.{entry.name}.ttl",
-                    message=f"the TTL, {entry.ttl}, is shorter than that of '{source}' upstream, which {changes}: what "
-                    f"'{source}' still changes after {entry.ttl} finds no state here",
+                    message=f"the TTL, {entry.ttl}, is shorter than the TTL of '{source}' upstream, which {changes}: "
+                    f"what "
+                    f"'{source}' still changes after {entry.ttl} has no state here",
                 )
         duration = _changes_for(operator, kinds)
         longest[operator.id] = (duration, operator.id) if operator.state else max(above, default=(0.0, ""))

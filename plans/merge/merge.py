@@ -123,7 +123,7 @@ def _lost(units: Mapping[Key, Any], plan: Plan) -> Iterator[Diagnostic]:
         if setting.edited and setting.edit is not ABSENT:
             merged = settings.get(key)
             if merged is None or merged.value != setting.edit:
-                message = f"the edit {unit_text(setting)} has no place beside the other side's settings"
+                message = f"the edit {unit_text(setting)} does not fit the other side's settings"
                 yield Diagnostic(message=message, path=path_of(key), hint="take back one of the two edits")
 
 

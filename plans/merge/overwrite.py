@@ -46,7 +46,7 @@ def refuse_overwrite(path: str) -> None:
     at_stake = [*edits_in(plan), *(f"facts of {name}" for name in changed_facts(plan, read_document(data)))]
     if at_stake:
         raise PlanError(
-            f"this plan has edits, which compiling the script anew would lose: {first_of(at_stake, _SHOWN)}",
+            f"this plan has edits, which a recompilation of the script would lose: {first_of(at_stake, _SHOWN)}",
             file=path,
             hint=f"--keep-edits {path} carries them over, --overwrite drops them",
         )

@@ -322,7 +322,7 @@ def _orphans(account: _Account, old: Plan, new: Plan) -> Iterator[Orphan]:
             likely = table_successor(table_facts(old.tables[name.removeprefix("tables.")]), tables)
         yield Orphan(name=name, edits=tuple(edits), successor=likely)
     for name, edits in account.gone.items():
-        why = "what the new SQL asks for has no place for it, so there is nothing to edit"
+        why = "the new SQL has no such setting, so there is nothing to edit"
         yield Orphan(name=name, edits=tuple(edits), why=why)
 
 

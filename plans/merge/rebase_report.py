@@ -22,7 +22,7 @@ def rebase_text(rebased: RebasedPlan) -> str:
     sections = (
         (rebased.kept, "kept", lambda e: f"over {e.after}"),
         (rebased.changed_underneath, "kept, changed underneath", lambda e: f"over {e.after}; it was over {e.before}"),
-        (rebased.same, "not needed any more: the SQL has the same value", lambda e: e.after),
+        (rebased.same, "no longer needed: the SQL has the same value", lambda e: e.after),
         (rebased.dropped, "dropped with --drop-orphans", lambda e: f"over {e.before}"),
     )
     width = max((len(clean(e.path)) for edits, _, _ in sections for e in edits), default=0)
@@ -44,7 +44,7 @@ def obstacles(rebased: RebasedPlan, file: str) -> Iterator[Diagnostic]:
     for orphan in rebased.orphans:
         yield _orphan(orphan, file)
     for edit in rebased.conflicts:
-        message = f"the old plan says {edit.value} (edit over {edit.before}), the new one {edit.after}"
+        message = f"the old plan has {edit.value} (edit over {edit.before}), the new one {edit.after}"
         hint = "take back one of the two edits with 'hintplan set'"
         yield Diagnostic(message=message, path=edit.path, file=file, hint=hint)
     for problem in rebased.problems:
@@ -56,7 +56,7 @@ def _orphan(orphan: Orphan, file: str) -> Diagnostic:
     edits = "".join(f"\n  {edit.path} {edit.value}, over {edit.before}" for edit in orphan.edits)
     if orphan.why:
         message = f"'{orphan.name}': {orphan.why}{edits}"
-        return Diagnostic(message=message, file=file, hint="ask for it in the SQL, or --drop-orphans drops the edits")
+        return Diagnostic(message=message, file=file, hint="set it in the SQL, or drop the edits with --drop-orphans")
     noun = "table" if orphan.name.startswith("tables.") else "operator"
     message = f"the new plan has no {noun} '{orphan.name.removeprefix('tables.')}', which has edits:{edits}"
     likely = orphan.successor

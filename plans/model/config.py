@@ -141,7 +141,12 @@ def _key(name: str, kind: Kind = "text", **facts: Unpack[_KeyFacts]) -> ConfigKe
 
 
 _OF_JOB = (
-    _key(MODE, description="Whether the job streams, or reads what is there.", check=_mode, plan_field="mode"),
+    _key(
+        MODE,
+        description="The mode of the job: a stream, or a batch over the existing rows.",
+        check=_mode,
+        plan_field="mode",
+    ),
     _key(
         PARALLELISM,
         "int",
@@ -150,8 +155,8 @@ _OF_JOB = (
         check=_parallelism,
         effect=Effect(
             level="restart",
-            text="state kept, divided anew when the run starts",
-            because="each partition owns a range of hashes, and begins with its part of what others kept",
+            text="state kept, redistributed when the run starts",
+            because="each partition owns a range of hashes, and starts with its part of the existing state",
         ),
         examples=("4",),
     ),
@@ -159,13 +164,14 @@ _OF_JOB = (
         NAME,
         description="The name of the job.",
         check=_name,
-        effect=restarts("the name is what Spark and reports call the job"),
+        effect=restarts("Spark and reports use the name for the job"),
         plan_field="name",
     ),
     _key(
         STATE_TTL,
         "duration",
-        description="How long an unwritten state row is kept without a hint; 0 ms keeps it forever.",
+        description="The time for which a state row is kept after its last write, without a hint; 0 ms keeps it "
+        "forever.",
         default=TTL.default,
         check=_duration,
         effect=replace(
@@ -182,48 +188,50 @@ _OF_JOB = (
     _key(
         EVENTS_DUPLICATE,
         "bool",
-        description="Whether changes of a changelog with a primary key may come twice, so that they are normalized.",
+        description="true: changes of a changelog with a primary key may come twice, so they are normalized.",
         compiler=True,
     ),
     _key(
         UPSERT_MATERIALIZE,
-        description="When all rows for an upsert sink are kept by its key: AUTO where a query needs it, FORCE, NONE.",
+        description="The materialization of all rows of an upsert sink by its key: AUTO where a query needs it, "
+        "FORCE, NONE.",
         check=_word("AUTO", "FORCE", "NONE"),
         compiler=True,
     ),
     _key(
         SHARED_VIEWS,
         "bool",
-        description="Whether a view with state that is read several times is computed, and kept, once for all.",
+        description="true: a view with state that is read several times is computed and kept once for all readers.",
         compiler=True,
     ),
     _key(
         DYNAMIC_OPTIONS,
         "bool",
-        description="Whether an OPTIONS hint may stand at a table that is read.",
+        description="true: a table in a query may have an OPTIONS hint.",
         compiler=True,
     ),
     _key(
         NOT_NULL_ENFORCER,
-        description="What a row with NULL for a NOT NULL column of a sink does: ERROR ends the run, DROP drops it.",
+        description="The treatment of rows with NULL in a NOT NULL column of a sink: ERROR ends the run, DROP drops "
+        "the row.",
         check=_word("ERROR", "DROP"),
         compiler=True,
     ),
     _key(
         LENGTH_ENFORCER,
-        description="Whether text gets the length of a sink's CHAR and VARCHAR: IGNORE as it is declared, TRIM_PAD.",
+        description="The length of text in CHAR and VARCHAR columns of a sink: IGNORE leaves it, TRIM_PAD trims or "
+        "pads it.",
         check=_word("IGNORE", "TRIM_PAD"),
         compiler=True,
     ),
     _key(
         DML_SYNC,
         "bool",
-        description="Whether an INSERT of a SQL client takes what is there and ends, or continues in the background.",
+        description="true: an INSERT in a SQL client processes the existing rows and ends; false: it continues in "
+        "the background.",
         session=True,
     ),
-    _key(
-        FORCE_RECOMPILE, "bool", description="Whether COMPILE PLAN writes over a plan file that is there.", session=True
-    ),
+    _key(FORCE_RECOMPILE, "bool", description="true: COMPILE PLAN overwrites an existing plan file.", session=True),
 )
 
 
@@ -236,7 +244,7 @@ def group_keys(group: Group, kind: type[Operator] | None, whose: str) -> Iterato
         about = first.description if len(settings) == 1 else group.description
         facts = {field.name: getattr(first, field.name) for field in fields(Setting)} | {
             "name": key,
-            "description": f"{about} For {whose}s that do not say otherwise{default}.",
+            "description": f"{about} For {whose}s without a value of their own{default}.",
             "effect": first.effect if key == first.name or first.effect is KEPT else FOLLOWED,
         }
         sets = tuple(setting.name for setting in settings)

@@ -44,7 +44,7 @@ def check_graph(plan: Plan) -> Iterator[Diagnostic]:
                 yield Diagnostic(message=message, path=here)
             elif position[name] > index:
                 message = f"'{name}' stands below '{operator.id}', which reads it"
-                hint = "operators stand in dependency order: inputs before their consumers"
+                hint = "operators must be in dependency order: inputs before their consumers"
                 yield Diagnostic(message=message, path=here, hint=hint)
         if operator.id not in read and operator.id not in sinks:
             hint = "every operator must lead to a sink"

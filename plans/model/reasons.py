@@ -46,7 +46,7 @@ def with_reason(plan: Plan, path: str, reason: str) -> Plan:
         raise PlanError("there is no setting to give a reason for", path=path)
     if by not in (EDIT, "plan"):
         raise PlanError(
-            f"a reason is kept for an edit, but this is what the {by} says",
+            f"a reason belongs to an edit, but this value comes from the {by}",
             path=path,
             hint="set another value, or leave the reason out",
         )

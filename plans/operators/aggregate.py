@@ -152,7 +152,7 @@ def _check_users_call(call: AggregateCall, types: Mapping[str, str], plan: Decla
     if call.argument is not None or call.separator is not None:
         part = "argument" if call.argument is not None else "separator"
         message = f"'{call.function}' is a function of the user's, and has no {part}"
-        yield Diagnostic(message=message, path=f"{path}.{part}", hint="its columns stand in 'arguments'")
+        yield Diagnostic(message=message, path=f"{path}.{part}", hint="its columns belong in 'arguments'")
     wanted = function.arguments
     if len(call.arguments) != len(wanted):
         message = f"'{call.function}' takes {len(wanted)} arguments ({', '.join(wanted)}), found {len(call.arguments)}"
@@ -181,7 +181,7 @@ def _check_filter(call: AggregateCall, types: Mapping[str, str], path: str) -> I
 
 def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
     if call.arguments:
-        message = f"{call.function} has one argument, which stands in 'argument'"
+        message = f"{call.function} has one argument, which belongs in 'argument'"
         yield Diagnostic(message=message, path=f"{path}.arguments")
     yield from _check_filter(call, types, path)
     columns = [call.argument] if call.argument is not None else []

@@ -59,7 +59,7 @@ class Correlate(Requesting):
     op = "correlate"
     title = "call"
     description = (
-        "Calls a function for every input row, and joins the row with what the call returns; row kinds pass through."
+        "Calls a function for every input row, and joins the row with the results of the call; row kinds pass through."
     )
     groups = (*CALL_GROUPS, CACHED)
     request_noun = "call"
@@ -69,9 +69,9 @@ class Correlate(Requesting):
     inputs: OneInput
     function: Annotated[Name, "The function to call."]
     join_type: Annotated[
-        Literal["inner", "left"], "Whether rows whose call returned nothing are dropped or padded with NULL."
+        Literal["inner", "left"], "inner drops rows whose call returns no rows, left pads them with NULL."
     ]
-    arguments: Annotated[tuple[Argument, ...], "What the function is called with: input columns by name, or literals."]
+    arguments: Annotated[tuple[Argument, ...], "The arguments of the call: input columns by name, or literals."]
     output: JoinOutput
     settings: Mapping[str, Settings]
 

@@ -34,7 +34,7 @@ class Deduplicate(Stateful):
     inputs: OneInput
     key: Annotated[Names, "The columns of PARTITION BY.", {"minItems": 1, "uniqueItems": True}]
     time: Annotated[Name | None, "The column with the time of a row; absent for the order of arrival."] = None
-    keep: Annotated[Literal["first", "last"], "Which row of a key is passed on."]
+    keep: Annotated[Literal["first", "last"], "The row of a key that is passed on."]
     changelog: Changelog
     state: Annotated[States, "deduplicateState."]
     settings: Mapping[str, Settings] = field(default_factory=dict)

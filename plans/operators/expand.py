@@ -41,7 +41,7 @@ class Expand(Operator):
     ]
     sets: Annotated[
         tuple[Annotated[Names, {"uniqueItems": True}], ...],
-        "The grouping sets: which of the keys each of them keeps.",
+        "The grouping sets: the keys that each of them keeps.",
         {"minItems": 1, "maxItems": 512},
     ]
     group_id: Annotated[Name, "The name of the column with the set's id.", {"examples": ["$e"]}]
@@ -65,7 +65,7 @@ class Expand(Operator):
                     hint = did_you_mean(name, self.keys, what="keys")
                     yield Diagnostic(message=f"'{name}' is not one of the keys", path=here, hint=hint)
             if frozenset(grouping_set) in seen:
-                yield Diagnostic(message="this grouping set is given twice", path=here, hint="remove it")
+                yield Diagnostic(message="this grouping set is there twice", path=here, hint="remove it")
             seen.add(frozenset(grouping_set))
         yield from check_names([*(column.name for column in columns), self.group_id], self.path, "group-id")
 

@@ -28,17 +28,17 @@ def _limit(side: str) -> Setting:
         name=side,
         kind="int",
         default=0,
-        description=f"How many rows of a key the state of the {side} input keeps, the newest; 0 keeps all.",
-        effect=restarts("state is kept; what a key has beyond the limit goes when it gets its next row"),
+        description=f"The number of newest rows per key in the state of the {side} input; 0 keeps all.",
+        effect=restarts("state is kept; rows of a key beyond the limit are dropped when the key gets its next row"),
         config="table.exec.join.max-rows-per-key",
-        loses=f"the oldest rows of a key of the {side} input are forgotten, and find no matches any more",
+        loses=f"the oldest rows of a key of the {side} input are dropped, and find no more matches",
     )
 
 
 MAX_ROWS_PER_KEY = Group(
     name="max-rows-per-key",
     schema="max-rows-per-key",
-    description="How many rows of a key each side keeps: a guard against hot keys. Streaming only.",
+    description="The number of rows per key on each side: a guard against hot keys. Streaming only.",
     layers=("default", "config"),
     absent="left out",
     mode="streaming",
@@ -73,10 +73,10 @@ class Join(Stateful):
 
     id: OperatorId
     inputs: Annotated[tuple[OperatorId, ...], "The left, then the right input.", {"minItems": 2, "maxItems": 2}]
-    join_type: Annotated[JoinType, "How rows without a match are treated."]
+    join_type: Annotated[JoinType, "The treatment of rows without a match."]
     keys: Annotated[tuple[JoinKey, ...], "The equalities; both columns have the same type, and NULL never matches."]
     condition: Annotated[
-        Expression | None, "What the equalities leave over, over l.<column> and r.<column>; null if nothing."
+        Expression | None, "The rest of the condition, over l.<column> and r.<column>; null if there is none."
     ]
     output: JoinOutput
     changelog: Changelog

@@ -63,7 +63,7 @@ class LookupJoin(Requesting):
     id: OperatorId
     inputs: OneInput
     table: Annotated[Name, "The table to look up in."]
-    join_type: Annotated[Literal["inner", "left"], "Whether rows that found nothing are dropped or padded with NULL."]
+    join_type: Annotated[Literal["inner", "left"], "inner drops rows without a match, left pads them with NULL."]
     keys: Annotated[
         tuple[LookupKey, ...],
         "The equalities by which rows are found: a column of the table with one of the input, or with a constant.",
@@ -74,14 +74,15 @@ class LookupJoin(Requesting):
     ]
     pre_filter: Annotated[
         Expression | None,
-        "Over the input: rows for which it is not true are not looked up. Only in a left join; null if nothing.",
+        "Over the input: rows for which it is not true are not looked up. Only in a left join; null if there is none.",
     ]
     filter: Annotated[
-        Expression | None, "Over the fetched columns: what was found and is not true is dropped; null if nothing."
+        Expression | None,
+        "Over the fetched columns: fetched rows for which it is not true are dropped; null if there is none.",
     ]
     condition: Annotated[
         Expression | None,
-        "Over l.<column> and r.<column>: what was found and is not true is dropped; null if nothing.",
+        "Over l.<column> and r.<column>: fetched rows for which it is not true are dropped; null if there is none.",
     ]
     output: JoinOutput
     settings: Mapping[str, Settings]

@@ -39,9 +39,9 @@ class Frame:
     bound. A ``range`` contains either all or none of the rows that are equal in the order.
     """
 
-    unit: Annotated[Literal["rows", "range"], "Whether rows are counted, or values of the order compared."]
-    start: Annotated[int | None, "Where it begins: below 0 before the row, above 0 behind it; null for the first row."]
-    end: Annotated[int | None, "Where it ends: below 0 before the row, above 0 behind it; null for the last row."]
+    unit: Annotated[Literal["rows", "range"], "rows counts rows, range compares values of the order."]
+    start: Annotated[int | None, "The start: negative before the row, positive after it; null for the first row."]
+    end: Annotated[int | None, "The end: negative before the row, positive after it; null for the last row."]
 
 
 @frozen
@@ -57,7 +57,7 @@ class OverCall:
     function: Annotated[str, "The function.", {"enum": list(OVER_FUNCTIONS)}]
     argument: Annotated[Name | None, "The column that the function is of; absent in COUNT(*) and of numbers."] = None
     count: Annotated[
-        int | None, "How far LAG and LEAD look, or into how many parts NTILE cuts.", {"minimum": 0, "maximum": MOST}
+        int | None, "The offset of LAG and LEAD, or the number of parts of NTILE.", {"minimum": 0, "maximum": MOST}
     ] = None
     default: Annotated[Name | None, "The column that LAG and LEAD take where there is no row."] = None
     type: TypeText
@@ -73,12 +73,12 @@ class OverAggregate(Operator):
 
     op = "over-aggregate"
     title = "over aggregate"
-    description = "Adds to each row what functions make of the rows around it. Batch only."
+    description = "Adds to each row the results of functions over the rows around it. Batch only."
 
     id: OperatorId
     inputs: OneInput
     key: Annotated[Names, "The columns of PARTITION BY; empty for all rows together.", {"uniqueItems": True}]
-    order: Annotated[tuple[SortKey, ...], "What rows are ordered by, first the most significant; empty for no order."]
+    order: Annotated[tuple[SortKey, ...], "The sort keys, most significant first; empty for no order."]
     frame: Annotated[Frame | None, "The rows that aggregates are of; absent for those up to the row."] = None
     calls: Annotated[tuple[OverCall, ...], "The functions.", {"minItems": 1}]
     settings: Mapping[str, Settings] = field(default_factory=dict)

@@ -34,7 +34,7 @@ class Rank(Stateful):
 
     op = "rank"
     title = "rank"
-    description = "Passes on the rows of each key that have the first numbers in an order; keeps those that can have."
+    description = "Passes on the first N rows of each key in an order; keeps the rows that can become one of them."
     state_names = ("rankState",)
     state_holds = "rows"
     state_grows_by = "row"
@@ -42,17 +42,15 @@ class Rank(Stateful):
     id: OperatorId
     inputs: OneInput
     key: Annotated[Names, "The columns of PARTITION BY; empty for all rows together.", {"uniqueItems": True}]
-    order: Annotated[
-        tuple[SortKey, ...], "What rows are numbered by, first the most significant; empty for the order of arrival."
-    ]
+    order: Annotated[tuple[SortKey, ...], "The sort keys, most significant first; empty for the order of arrival."]
     arrival: Annotated[
         Literal["first", "last"],
-        "Which of rows that the order does not tell apart has the lower number: the one that arrived first or last.",
+        "The row with the lower number among rows with equal sort keys: the first or the last to arrive.",
     ] = "first"
     rank_start: Annotated[int, "The number of the first row of a key that is passed on.", {"minimum": 1}]
     rank_end: Annotated[
         int | str,
-        "The number of the last row of a key that is passed on, or the column of the key that holds it.",
+        "The largest row number that passes, or the column of the key that holds it.",
         {"minimum": 1, "minLength": 1},
     ]
     number: Annotated[Name | None, "The name of the column with a row's number; absent if nobody reads it."] = None

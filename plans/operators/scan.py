@@ -49,7 +49,7 @@ class Scan(Operator):
     table: Annotated[Name, "The table to read."]
     columns: Annotated[Names, "The columns to read, by name; not computed ones.", {"uniqueItems": True}]
     filter: Annotated[
-        Expression | None, "What the source is asked to leave out the other rows by; the calc above filters again."
+        Expression | None, "The predicate that is pushed down to the source; the calc above evaluates it again."
     ] = None
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class Scan(Operator):
                 yield from check_known([name], readable, f"{self.path}.columns", f"column of table '{self.table}'")
         yield from check_names(self.columns, self.path, "columns")
         if self.filter is not None and not takes_conditions(table):
-            message = f"the source of table '{self.table}' cannot be asked for some of its rows"
+            message = f"the source of table '{self.table}' cannot evaluate a filter"
             yield Diagnostic(
                 message=message, path=f"{self.path}.filter", hint="remove the filter; the calc above has it too"
             )
@@ -110,7 +110,7 @@ class Scan(Operator):
         if self.filter is not None:
             for reader in neighbours.readers:
                 if not any(where == "filter" and text for where, text in reader.expressions()):
-                    message = f"'{self.id}' is asked for some rows only, and '{reader.id}' does not filter them"
+                    message = f"'{self.id}' has a filter, and '{reader.id}' does not filter them"
                     yield Diagnostic(message=message, path=f"{self.path}.filter", hint="compile the SQL again")
         other_readers = [reader for reader in neighbours.readers if not reader.takes_upserts]
         if is_upsert_source(neighbours.plan.tables[self.table]):

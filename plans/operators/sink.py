@@ -42,8 +42,8 @@ class Sink(Operator):
     table: Annotated[Name, "The table to write."]
     overwrite: Annotated[
         Literal["table", "partitions"] | None,
-        "Which rows that are there are taken away, also those that others have written: all of the table, or all of "
-        "the partitions that are written to; absent for none.",
+        "The existing rows that are deleted first, including rows of other writers: all rows of the table, or of the "
+        "partitions that are written; absent for none.",
     ] = None
 
     @property

@@ -27,7 +27,7 @@ class SinkMaterialize(Stateful):
 
     op = "sink-materialize"
     title = "sink materialize"
-    description = "Keeps all rows by the key of a sink, and passes on the latest that is there for each key."
+    description = "Keeps all rows by the key of a sink, and passes on the latest row of each key."
     state_names = ("sinkMaterializeState",)
     state_holds = "rows"
     state_grows_by = "row"

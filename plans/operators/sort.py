@@ -33,7 +33,7 @@ class Sort(Operator):
 
     id: OperatorId
     inputs: OneInput
-    order: Annotated[tuple[SortKey, ...], "What is sorted by, first the most significant; empty for any order."]
+    order: Annotated[tuple[SortKey, ...], "The sort keys, most significant first; empty for any order."]
     offset: Annotated[int, "The number of rows to skip.", {"minimum": 0}]
     limit: Annotated[int | None, "The largest number of rows to pass on; null for all.", {"minimum": 0}]
     settings: Mapping[str, Settings] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class Unnest(Operator):
     id: OperatorId
     inputs: OneInput
     column: Annotated[Name, "The input column with the ARRAY, MAP or MULTISET."]
-    join_type: Annotated[Literal["inner", "left"], "Whether rows without elements are dropped or padded with NULL."]
+    join_type: Annotated[Literal["inner", "left"], "inner drops rows without elements, left pads them with NULL."]
     output: JoinOutput
     settings: Mapping[str, Settings] = field(default_factory=dict)
 

@@ -44,7 +44,7 @@ def report_markdown(
             text, _ = _table(idle, room - len(table))
             parts.append(_folded(f"{len(idle)} without effect on a running job", text))
         meanings = "\n".join(f"- {level}: {meaning}" for level, _, meaning in legend(changes))
-        parts.append(_folded("What the effects mean", meanings))
+        parts.append(_folded("The meaning of the effects", meanings))
         return "\n\n".join(part for part in parts if part) + picture_text
     return "\n\n".join(parts)
 

@@ -38,7 +38,7 @@ def plan_script(source: PlanSource) -> tuple[str, str]:
     if named is None or not is_plain_name(named):
         raise PlanError("the plan names no script", file=source.name, hint=_COMPILE)
     if source.file is None:
-        raise PlanError("there is no script beside standard input", file=source.name, hint=_COMPILE)
+        raise PlanError("standard input has no script", file=source.name, hint=_COMPILE)
     if source.name.startswith(git.PREFIX):
         plan_path = git.parse(source.name)
         name = f"{git.PREFIX}{plan_path.revision}:{os.path.join(os.path.dirname(plan_path.path), named)}"
@@ -46,7 +46,7 @@ def plan_script(source: PlanSource) -> tuple[str, str]:
     folders = [Path(source.file).parent, sql_dir_for(Path(source.file))]
     script = next((path for folder in folders if folder and (path := named_script(named, str(folder)))), None)
     if script is None:
-        raise PlanError(f"its script '{named}' is not beside it", file=source.name, hint=_COMPILE)
+        raise PlanError(f"its script '{named}' is not in its directory", file=source.name, hint=_COMPILE)
     return script, script_text(Path(script).read_bytes(), script)
 
 

@@ -36,7 +36,7 @@ CALL_GROUPS = (
     Group(
         name="async",
         schema="call-async",
-        description="How calls of an asynchronous function wait.",
+        description="The concurrency of calls of an asynchronous function.",
         layers=("default", "config"),
         absent="null",
         settings=specs(
@@ -53,7 +53,7 @@ CALL_GROUPS = (
                 name="timeout",
                 kind="duration",
                 default="30 s",
-                description="How long all attempts of a call may take together; 0 ms waits forever.",
+                description="The time limit for all attempts of a call together; 0 ms waits forever.",
                 effect=IN_FLIGHT,
             ),
         ),
@@ -61,7 +61,7 @@ CALL_GROUPS = (
     Group(
         name="retry",
         schema="call-retry",
-        description="What happens to a call that failed.",
+        description="The strategy for failed calls.",
         layers=("default", "config"),
         absent="null",
         settings=specs(
@@ -70,7 +70,7 @@ CALL_GROUPS = (
                 kind="choice",
                 choices=("fixed_delay", NO_RETRY),
                 default="fixed_delay",
-                description="Whether a call that failed is made again; no_retry fails the job.",
+                description="The retry strategy for failed calls; no_retry fails the job.",
                 effect=ATTEMPTS,
             ),
             Setting(

@@ -28,9 +28,9 @@ MEANING: Mapping[Level, str] = {
     "none": "nothing changes in a running job",
     "restart": "applies when the job is started again; state is kept",
     "ttl": "state is kept, and the new TTL holds from the next start, also for rows already kept",
-    "rebuild": "what one operator keeps besides the checkpoint is built anew",
+    "rebuild": "data that an operator keeps outside of the checkpoint is rebuilt",
     "expire": "a shorter TTL hides older rows of state from the next start, and deletes them soon after",
-    "drop": "some state is not used any more, and a run must be told to go on without it",
+    "drop": "some state is no longer used, and a run needs a flag to continue without it",
     "incompatible": "the plan cannot continue the checkpoint of the old one",
 }
 
@@ -57,7 +57,9 @@ _EMPTY_CACHE = "applies at the next start, with an empty cache"
 _RECALLED = "settings are read when a job starts; "
 
 NO_EFFECT = Effect(
-    level="none", text="no effect", because="the value that runs is the same; only who else asked for what has changed"
+    level="none",
+    text="no effect",
+    because="the value in force is the same; only the values of other layers have changed",
 )
 SCRIPT = Effect(
     level="none", text="no effect", because="it only names the script that ci, rebase and readers compare the plan with"
@@ -66,12 +68,12 @@ NO_NOTE = Effect(level="none", text="no effect", because="a reason is a note for
 INCOMPATIBLE = Effect(
     level="incompatible",
     text="plan incompatible with running state",
-    because="its query cannot go on where it stopped; a run refuses the checkpoint",
+    because="its query cannot continue where it stopped; a run refuses the checkpoint",
 )
 UNREADABLE = Effect(
     level="incompatible",
     text="running state cannot be read",
-    because="its query cannot go on where it stopped; a run refuses the checkpoint",
+    because="its query cannot continue where it stopped; a run refuses the checkpoint",
 )
 PARKS = Effect(
     level="restart",
@@ -87,7 +89,7 @@ PARKS_NO_MORE = Effect(
 UNAFFECTED = Effect(
     level="restart",
     text="state kept, applies at the next start",
-    because="no state was computed by what has changed; rows that were written stay as they are",
+    because="no state depends on the change; rows that were written stay unchanged",
 )
 BEGUN = Effect(
     level="restart",
@@ -97,13 +99,14 @@ BEGUN = Effect(
 LEFT_BEHIND = Effect(
     level="drop",
     text="state left behind",
-    because="its query stays in the checkpoint as it is, and goes on when its sink is back in the plan; "
+    because="its query stays in the checkpoint, and continues when its sink is back in the plan; "
     "a run leaves it only with --allow-state-drop",
 )
 DROPPED = Effect(
     level="drop",
     text="left behind",
-    because="its query goes on without it, and would begin anew with it; a run leaves it only with --allow-state-drop",
+    because="its query continues without it; if it comes back, it is read from the beginning; a run leaves it only "
+    "with --allow-state-drop",
 )
 
 
@@ -120,8 +123,8 @@ def emptied(operators: Collection[str], keepable: Collection[str], states: int) 
         text=f"the {'states' if several else 'state'} of {joined_with_and(sorted(operators))} "
         f"{'start' if several else 'starts'} empty"
         + (f", unless {'they are' if several else 'it is'} kept" if may_be_kept else ""),
-        because="it was computed by another query; a run goes on without it only with --allow-state-drop"
-        + (f", or with the rows that are there with {kept}" if may_be_kept else ""),
+        because="it was computed by another query; a run continues without it only with --allow-state-drop"
+        + (f", or keeps its rows with {kept}" if may_be_kept else ""),
         emptied=frozenset(operators),
         states=states,
         may_be_kept=may_be_kept,
@@ -134,14 +137,14 @@ def abandoned(operators: Collection[str]) -> Effect:
         level="drop",
         text=f"the {'states' if len(operators) > 1 else 'state'} of {joined_with_and(sorted(operators))} "
         f"{'are' if len(operators) > 1 else 'is'} left behind",
-        because="no operator of the plan goes on with it; a run goes on without it only with --allow-state-drop",
+        because="no operator of the plan continues with it; a run continues without it only with --allow-state-drop",
     )
 
 
 TTL = Effect(
     level="ttl",
     text="from the next start, also to rows kept",
-    because="each row of state keeps the time of its last write, so the new TTL holds for rows that are there",
+    because="each row of state keeps the time of its last write, so the new TTL applies to existing rows",
 )
 SHORTER_TTL = Effect(
     level="expire",
@@ -181,29 +184,27 @@ def in_batch(effect: Effect) -> Effect:
 FUNCTION = Effect(
     level="restart",
     text=_AT_START,
-    because="the next run calls the function as it is then; state keeps what it returned",
+    because="the next run calls the current version of the function; state keeps its earlier results",
 )
 KEPT = Effect(
     level="rebuild",
     text="same result, applies to the next job",
-    because="a cached result is computed anew by the next job that reads it, or by each if it is cached no more",
+    because="a cached result is recomputed by the next job that reads it, or by each job if it is no longer cached",
 )
 CACHE = _rebuild("the cache of a lookup lives in the workers, and starts empty under its new settings")
 RELOAD = _rebuild("a full cache is loaded when the job starts, and from then on by the new schedule")
 IN_FLIGHT = restarts("calls in flight are made again by the next run")
 ATTEMPTS = restarts("rows that wait for another attempt wait by the new rule")
-FOLLOWED = restarts("operators that follow it are listed with what becomes of each")
+FOLLOWED = restarts("the affected operators are listed, each with the effect on it")
 
-UNKNOWN_KEY = Effect(
-    level="incompatible", text="not a configuration key", because="a run refuses keys that it does not know"
-)
+UNKNOWN_KEY = Effect(level="incompatible", text="not a configuration key", because="a run refuses unknown keys")
 
 FILES_ELSEWHERE = Effect(
     level="incompatible",
     text="needs a new checkpoint",
-    because="Spark notes the files of each batch beside them, and must find all batches of a job in one directory",
+    because="Spark records the files of each batch next to them, and must find all batches of a job in one directory",
 )
-OPTION = restarts("a connector reads its options then; what was read and written stays")
+OPTION = restarts("a connector reads its options at the start; rows that were read or written stay")
 
 
 def worst(levels: tuple[Level, ...]) -> Level:

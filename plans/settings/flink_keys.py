@@ -16,14 +16,14 @@ from collections.abc import Mapping
 
 from hintplan.plans.frozen import frozen
 
-_PLACE = "it is about where Flink runs; here, --master, --remote and --conf say where a run is"
+_PLACE = "it concerns where Flink runs; here, --master, --remote and --conf determine this"
 _ENGINE = "it is about how Flink's own engine gets to the same result"
 _STATE = "state is in the directory that --checkpoint names"
 _SAVEPOINTS = "there are no savepoints; hintplan state CHECKPOINT --snapshot DIR copies a checkpoint to DIR"
 _CHECKPOINTS = "every micro-batch is a checkpoint, and --trigger sets their interval"
 _EVENT_TIME = "rows are not held back for event time"
 _JARS = "connectors are built in, and functions are Python classes"
-_NO_SUCH_FUNCTION = "there is no such function"
+_NO_SUCH_FUNCTION = "no such function exists"
 
 _REASONS: Mapping[str, str] = {
     "akka.": _PLACE,
@@ -208,7 +208,7 @@ _REFUSED: Mapping[str, RefusedKey] = {
     ),
     "table.legacy-nested-row-nullability": _refused("false", "rows follow Flink 2.3", "remove it"),
     "table.optimizer.non-deterministic-update.strategy": _refused(
-        "IGNORE", "what is not deterministic is refused where rows can change, or pinned", "remove it"
+        "IGNORE", "nondeterministic calls are refused where rows can change, or pinned", "remove it"
     ),
     "table.plan.compile.catalog-objects": _refused("ALL", "a plan holds all of its tables", "remove it"),
     "table.plan.restore.catalog-objects": _refused("ALL", "a plan holds all of its tables", "remove it"),
@@ -219,24 +219,24 @@ _REFUSED: Mapping[str, RefusedKey] = {
 }
 
 
-_UPDATES = "leave it out: each micro-batch writes the groups that changed, and --trigger sets their interval"
+_UPDATES = "remove it: each micro-batch writes the groups that changed, and --trigger sets their interval"
 _ELSEWHERE: Mapping[str, str] = {
     "table.exec.emit.": _UPDATES,
-    "table.exec.hive.": "leave it out, and read the files of the table",
-    "table.planner": "leave it out: there is one planner",
-    "execution.planner": "leave it out: there is one planner",
+    "table.exec.hive.": "remove it, and read the files of the table",
+    "table.planner": "remove it: there is one planner",
+    "execution.planner": "remove it: there is one planner",
     "execution.type": "write 'execution.runtime-mode'",
     "execution.parallelism": "write 'parallelism.default'",
-    "execution.max-parallelism": "leave it out: state has no key groups",
+    "execution.max-parallelism": "remove it: state has no key groups",
     "execution.restart-strategy.": "write 'restart-strategy.type'",
-    "execution.time-characteristic": "leave it out: the WATERMARK of a table names the column of its time",
+    "execution.time-characteristic": "remove it: the WATERMARK of a table names the column of its time",
     "execution.min-idle-state-retention": "write 'table.exec.state.ttl'",
     "execution.max-idle-state-retention": "write 'table.exec.state.ttl'",
     "table.exec.state.retention": "write 'table.exec.state.ttl'",
-    "spark.": "leave it out, and give it to the run: hintplan run --conf KEY=VALUE",
-    "fs.": "leave it out, and give it to the run: hintplan run --conf spark.hadoop.KEY=VALUE",
-    "s3.": "leave it out, and give it to the run: hintplan run --conf spark.hadoop.fs.s3a.KEY=VALUE",
-    "security.": "leave it out: whoever starts Spark logs in, and tables say how their connectors do",
+    "spark.": "remove it, and pass it to the run: hintplan run --conf KEY=VALUE",
+    "fs.": "remove it, and pass it to the run: hintplan run --conf spark.hadoop.KEY=VALUE",
+    "s3.": "remove it, and pass it to the run: hintplan run --conf spark.hadoop.fs.s3a.KEY=VALUE",
+    "security.": "remove it: the user who starts Spark logs in, and tables have the credentials of their connectors",
 }
 """Alternatives to keys in scripts that Flink 2.3 does not have; each entry also covers all keys below it."""
 

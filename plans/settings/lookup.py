@@ -31,7 +31,7 @@ ASYNC = Group(
         Setting(
             name="enabled",
             kind="bool",
-            description="Whether lookups run at once, up to 'capacity' of them, or one after the other.",
+            description="true: up to 'capacity' lookups run concurrently; false: one after the other.",
             effect=IN_FLIGHT,
             hint="async",
         ),
@@ -40,7 +40,7 @@ ASYNC = Group(
             kind="choice",
             choices=("ordered", "allow_unordered"),
             default="ordered",
-            description="Whether rows keep the order of the input.",
+            description="ordered keeps the order of the input.",
             effect=restarts("rows of a batch may come out in another order"),
             config="table.exec.async-lookup.output-mode",
             hint="output-mode",
@@ -60,7 +60,7 @@ ASYNC = Group(
             name="timeout",
             kind="duration",
             default="5 min",
-            description="How long all attempts of a row may take together; 0 ms waits forever.",
+            description="The time limit for all attempts of a row together; 0 ms waits forever.",
             effect=IN_FLIGHT,
             config="table.exec.async-lookup.timeout",
             hint="timeout",
@@ -71,7 +71,7 @@ ASYNC = Group(
 RETRY = Group(
     name="retry",
     schema="lookup-retry",
-    description="What happens to a row that found nothing.",
+    description="The strategy for rows without a match.",
     layers=("default", "hint"),
     absent="null",
     settings=specs(
@@ -79,7 +79,7 @@ RETRY = Group(
             name="retry-predicate",
             kind="choice",
             choices=("lookup_miss",),
-            description="What is looked up again.",
+            description="The condition for a retry.",
             effect=ATTEMPTS,
             hint="retry-predicate",
         ),
@@ -87,7 +87,7 @@ RETRY = Group(
             name="retry-strategy",
             kind="choice",
             choices=("fixed_delay",),
-            description="How the attempts are spaced.",
+            description="The strategy for the delay between attempts.",
             effect=ATTEMPTS,
             hint="retry-strategy",
         ),
@@ -111,7 +111,7 @@ RETRY = Group(
             name="mode",
             kind="choice",
             choices=("inline", "deferred"),
-            description="Whether a row waits in place, or parked in state.",
+            description="The place in which a row waits: in the batch, or in state.",
             effect=ATTEMPTS,
         ),
     ),
@@ -133,7 +133,7 @@ def _cache(name: str, **more: object) -> Setting:
 CACHING = Group(
     name="cache",
     schema="lookup-cache",
-    description="Which found rows are kept for later ones.",
+    description="The cache for fetched rows.",
     layers=("default", "config", "table", "hint"),
     required=(CACHE, "lookup.max-retries"),
     settings=specs(
@@ -146,10 +146,14 @@ CACHING = Group(
             effect=EMPTY_CACHE,
         ),
         _partial("max-rows", kind="int", maximum=MAX_LONG, description="The largest number of keys kept."),
-        _partial("expire-after-access", kind="duration", description="How long a key is kept after its last use."),
-        _partial("expire-after-write", kind="duration", description="How long a key is kept after it was loaded."),
         _partial(
-            "cache-missing-key", kind="bool", default=True, description="Whether it is kept that a key was not found."
+            "expire-after-access", kind="duration", description="The time for which a key is kept after its last use."
+        ),
+        _partial(
+            "expire-after-write", kind="duration", description="The time for which a key is kept after it was loaded."
+        ),
+        _partial(
+            "cache-missing-key", kind="bool", default=True, description="true: keys without a match are cached, too."
         ),
         _partial("class", kind="class", description="A cache of your own, as package.module.Class."),
         _full(
@@ -157,7 +161,7 @@ CACHING = Group(
             kind="choice",
             choices=("PERIODIC", "TIMED", "CUSTOM"),
             default="PERIODIC",
-            description="When the whole table is loaded again.",
+            description="The strategy for reloads of the whole table.",
         ),
         _full("periodic-reload.interval", kind="duration", minimum=1, description="The time between two loads."),
         _full(
@@ -165,7 +169,7 @@ CACHING = Group(
             kind="choice",
             choices=("FIXED_DELAY", "FIXED_RATE"),
             default="FIXED_DELAY",
-            description="Whether it counts from the end or the start of a load.",
+            description="The start of the interval: the end, or the start, of a load.",
         ),
         _full("timed-reload.iso-time", kind="time", description="The time of day of the load, with or without zone."),
         _full(
@@ -179,7 +183,7 @@ CACHING = Group(
             kind="int",
             maximum=1_000,
             default=3,
-            description="How often a lookup that failed is tried again.",
+            description="The number of retries of a failed lookup.",
             effect=restarts("it counts the attempts of failed calls"),
         ),
     ),

@@ -105,7 +105,7 @@ def async_refusal(name: str, value: Value, modes: Collection[str], *, full: bool
     if name in ("capacity", "timeout") and "async" not in modes:
         return "the table's connector looks up one row after the other only"
     if name == "output-mode" and value == "allow_unordered" and not insert_only:
-        return "the input has updates and deletions, which must not overtake what they change"
+        return "the input has updates and deletions, which must not overtake the rows that they change"
     return None
 
 
@@ -114,7 +114,7 @@ def _retry(asked: Layers, unmet: list[IgnoredSetting], *, full: bool, deferred: 
     if not hint:
         return None
     if full:
-        reason = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
+        reason = "a FULL cache holds the whole table: another attempt would not find more"
         unmet.extend(IgnoredSetting(group="retry", layer="hint", name=name, reason=reason) for name in hint)
         return None
     return layered(SETTINGS["retry"], {"hint": hint}, {"mode": "deferred" if deferred else "inline"})

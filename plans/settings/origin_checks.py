@@ -39,9 +39,9 @@ def check_origins(
 
 def origin_mismatch_text(says: Mapping[str, Value], must: Mapping[str, Value], name: str, where: str) -> str:
     """Return the message that an origin ``says`` another value of the setting than the layer ``where`` sets now."""
-    was = f"'{name}' is {value_text(says[name])}" if name in says else f"nothing was said of '{name}'"
-    is_now = f"says {value_text(must[name])}" if name in must else f"says nothing of '{name}'"
-    return f"the origin says that {was}, but {where} {is_now}"
+    was = f"'{name}' is {value_text(says[name])}" if name in says else f"there was no value for '{name}'"
+    is_now = f"says {value_text(must[name])}" if name in must else f"has no value for '{name}'"
+    return f"according to the origin, {was}, but {where} {is_now}"
 
 
 def update_origins_hint(path: str, value: Value) -> str:
@@ -58,4 +58,4 @@ def _in_step(
     if layer in path and name in must:
         return update_origins_hint(path[layer], must[name])
     instead = f"hintplan set plan.json {operator}.{group}.{name}=..."
-    return f"leave origins as they were compiled; to change what runs: {instead}"
+    return f"leave origins as they were compiled; to change the value in force: {instead}"

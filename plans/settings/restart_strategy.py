@@ -78,7 +78,7 @@ RESTART_SETTINGS: tuple[Setting, ...] = (
         name=TYPE,
         config=TYPE,
         kind="text",
-        description="When a run with a checkpoint is started again after a failure that may pass: none, fixed-delay, "
+        description="The strategy for restarts of a run with a checkpoint after temporary failures: none, fixed-delay, "
         "failure-rate or exponential-delay.",
         check=strategy_type,
         effect=_EFFECT,
@@ -100,7 +100,7 @@ RESTART_SETTINGS: tuple[Setting, ...] = (
         "reset-backoff-threshold",
         "duration",
         "1 h",
-        "the time without a failure after which pauses and attempts begin anew.",
+        "the time without a failure after which delays and attempts are reset.",
         check=_some_time,
     ),
     _setting(EXPONENTIAL, "attempts-before-reset-backoff", "int", 2**31 - 1, "how often in a row.", minimum=1),

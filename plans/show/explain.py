@@ -97,7 +97,7 @@ def _shared_queries(plan: Plan) -> str:
 def _repeated(plan: Plan) -> str:
     """Return the lookups and calls that run once for each of several branches; an empty text if there are none."""
     texts = [f"{group.target} {group.times} times ({', '.join(group.operators)})" for group in repeated(plan)]
-    return f"asked once per branch, answers may differ: {' · '.join(texts)}" if texts else ""
+    return f"sent once per branch, responses may differ: {' · '.join(texts)}" if texts else ""
 
 
 def plan_summary(plan: Plan) -> str:

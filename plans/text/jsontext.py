@@ -213,7 +213,7 @@ def _key(source: JsonText, position: int, path: list[str | int], keys: dict[str,
     key = json.loads(text[position:end])
     if key in keys:
         line, _ = source.line_column(keys[key])
-        raise source.error(position, f"duplicate key '{key}', first given in line {line}", hint="remove one of the two")
+        raise source.error(position, f"duplicate key '{key}', first in line {line}", hint="remove one of the two")
     keys[key] = position
     path[-1] = key
     colon = _skip(text, end)

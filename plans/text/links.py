@@ -18,7 +18,7 @@ def refuse_symlinks(target: Path) -> None:
     """Raise PlanError if the file to write is a link, or if it is relative and below a link that leads out of here."""
     if target.is_symlink():
         hint = "name the file that it leads to"
-        raise PlanError("is a symbolic link, which is not followed", file=os.fspath(target), hint=hint)
+        raise PlanError("is a symbolic link, and links are not followed", file=os.fspath(target), hint=hint)
     refuse_leading_out(target.parent / "x", shown=target)
 
 

@@ -52,7 +52,7 @@ class CachedResult:
     drop: Callable[[], None] = field(repr=False, compare=False)
 
     def invalidate(self) -> None:
-        """Drop the result, so that the next job that needs it computes it anew. A second call changes nothing."""
+        """Drop the result, so that the next job that needs it recomputes it. A second call changes nothing."""
         self.drop()
 
 

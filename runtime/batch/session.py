@@ -184,7 +184,7 @@ class Session:
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
-            raise RunError("the session is closed", hint="open another one; what this one had cached is gone")
+            raise RunError("the session is closed", hint="open another one; the cached results of this one are lost")
 
     def _built(
         self, plan: Plan, results: str | None, *, close: bool, told: Told | None, objects: ProgramObjects

@@ -1,7 +1,7 @@
 """Scans below a cached result, which always read the files that were listed when they were built.
 
 A cached result may be computed after it is built, in parts, and again after an executor is lost. Each time it must read
-the same files. Spark alone would list the files anew: a write into a directory makes Spark forget its cached results of
+the same files. Spark alone would list them again: a write into a directory makes Spark forget its cached results of
 that directory. Spark recognises these by the relation of files in their plan. So such a plan gets the tasks that read
 the files instead of the relation.
 

@@ -30,7 +30,9 @@ _SAID_OTHERWISE = frozenset({"--expect", "--policy", *(f"--{key}" for key in (*K
 @click.command("bundle")
 @click.argument("path", metavar="PLAN")
 @click.argument("options", nargs=-1, metavar="[-- OPTIONS]")
-@click.option("-o", "--output", metavar="DIR", default=".", help="Where the two files go (default: this directory).")
+@click.option(
+    "-o", "--output", metavar="DIR", default=".", help="The directory for the two files (default: this directory)."
+)
 @click.option(
     "--platform",
     type=click.Choice(tuple(PLATFORMS)),
@@ -50,7 +52,7 @@ def bundle_command(path: str, options: tuple[str, ...], output: str, platform: s
         raise click.UsageError("a bundle is called after the file of its plan: write the plan to one")
     run: RunOptions = _as_run.main([path, *options], prog_name="hintplan run", standalone_mode=False)
     if run.spark.master or run.spark.remote:
-        raise click.UsageError("which Spark runs a bundle is said to spark-submit: leave out --master and --remote")
+        raise click.UsageError("spark-submit decides where a bundle runs: remove --master and --remote")
     refuse_wrong_usage(run)
     plan = checked_plan(run)
     name = re.sub(r"[^\w.-]", "_", Path(path).stem)

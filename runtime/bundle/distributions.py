@@ -81,7 +81,7 @@ def _installed(name: str) -> Distribution:
     except PackageNotFoundError as error:
         if name != _HINTPLAN:
             raise
-        raise RunError("hintplan is not installed in this Python, so what it needs is not known") from error
+        raise RunError("hintplan is not installed in this Python, so its dependencies are unknown") from error
 
 
 def _requires(name: str) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _is_compiled(one: Distribution) -> bool:
 def _files(one: Distribution) -> dict[str, bytes]:
     """Return the files of a distribution, with its licence, but without pip's records and Python's compiled files."""
     if one.files is None:
-        raise RunError(f"the distribution {one.name} does not say which files it has", hint="install it with pip")
+        raise RunError(f"the distribution {one.name} does not list its files", hint="install it with pip")
     return {
         path.as_posix(): path.read_binary()
         for path in one.files

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 _TEXT = '''\
 """Runs the plan {name}.json of {name}.zip on Spark: spark-submit ... --py-files {name}.zip {name}_main.py
 
-Made by hintplan bundle. What stands behind it on the command line goes to hintplan run, after the options below.
+Made by hintplan bundle. Its arguments go to hintplan run, after the options below.
 """
 
 import os
@@ -32,14 +32,14 @@ OPTIONS = {options}
 
 
 def archive_path():
-    """The archive: this file is in it, spark-submit was given it with --py-files, or it lies beside this file."""
-    beside = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else os.getcwd()
-    if zipfile.is_zipfile(beside):
-        return beside
-    for path in [*sys.path, os.path.join(beside, ARCHIVE), ARCHIVE]:
+    """Find the archive: around this file, among the --py-files of spark-submit, or in the folder of this file."""
+    folder = os.path.dirname(os.path.abspath(__file__)) if "__file__" in globals() else os.getcwd()
+    if zipfile.is_zipfile(folder):
+        return folder
+    for path in [*sys.path, os.path.join(folder, ARCHIVE), ARCHIVE]:
         if os.path.basename(path) == ARCHIVE and zipfile.is_zipfile(path):
             return path
-    sys.exit(f"{{ARCHIVE}} is not there: give it to spark-submit with --py-files, or put it into {{beside}}")
+    sys.exit(f"{{ARCHIVE}} is missing: pass it to spark-submit with --py-files, or put it into {{folder}}")
 
 
 if sys.version_info < (3, 11):

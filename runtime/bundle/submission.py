@@ -27,7 +27,7 @@ def submission_text(plan: Plan, contents: Contents, archive: Path, program: Path
     if contents.installed:
         there.append(f"{' '.join(contents.installed)}, which is installed here, too, and not in the archive")
     if contents.local:
-        there.append(f"what tables name on local disks: {shlex.join(contents.local)}")
+        there.append(f"files of tables on local disks: {shlex.join(contents.local)}")
     along = [f"for the plan's connectors {_quoted(contents.drivers)}"] if contents.drivers else []
     along += [shlex.join(contents.definitions)] if contents.definitions else []
     parts = [

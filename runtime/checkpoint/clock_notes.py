@@ -32,7 +32,7 @@ def clock_notes(files: CheckpointFiles, logs: Iterable[str], now_ms: int) -> Ite
     if behind > _TOLERATED_MS:
         yield (
             f"the clock of this machine is {human_duration(behind)} behind the last batch of this checkpoint: "
-            "state TTLs go by the clock, so what was written before is kept longer by that much"
+            "state TTLs use the clock, so earlier rows are kept longer by that much"
         )
 
 

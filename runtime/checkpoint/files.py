@@ -110,7 +110,7 @@ def _qualified(spark: SparkSession, checkpoint: str) -> str:
     except (Py4JJavaError, IllegalArgumentException) as error:
         raise RunError(
             f"{checkpoint} cannot be reached: {root_cause(error)}",
-            hint="check the scheme and the host of the path, and whether Spark has what the file system needs",
+            hint="check the scheme and the host of the path, and whether Spark has the packages of the file system",
         ) from error
 
 

@@ -8,7 +8,7 @@ with files and none of the three is no checkpoint, however early its first run e
 Traceback (most recent call last):
     ...
 hintplan.plans.errors.RunError: in is no checkpoint of hintplan, and there is something in it: orders.json
-  hint: give a directory that is empty or not there yet, such as in/checkpoint
+  hint: name a directory that is empty or does not exist, such as in/checkpoint
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def refuse_foreign(checkpoint: str, paths: Iterable[str]) -> None:
     if foreign:
         raise RunError(
             f"{checkpoint} is no checkpoint of hintplan, and there is something in it: {first_of(foreign, _NAMED)}",
-            hint=f"give a directory that is empty or not there yet, such as {checkpoint.rstrip('/')}/checkpoint",
+            hint=f"name a directory that is empty or does not exist, such as {checkpoint.rstrip('/')}/checkpoint",
         )
 
 

@@ -101,8 +101,8 @@ def _refuse_apart(there: CheckpointFiles, query: QueryRecord, operator: str, lat
         progress = {_reached(there, query, number, lines[_HEAD_LINES + position]) for position, number in positions}
         if len(progress) > 1:
             raise RunError(
-                f"{operator} is read in several places of {query.id}, which have not found the same files so far, so "
-                "that a query with other sources could not go on for all of them",
+                f"{operator} is read in several places of {query.id}, which have read different files so far, so a "
+                f"query with other sources could not continue for all of them",
                 hint="run the plan that wrote the checkpoint until there is nothing new, with --once, then this one",
             )
 

@@ -202,12 +202,12 @@ class Lease:
             return Unavailable(f"the checkpoint was taken over by {self.taken_by}", hint=_ONE_RUN)
         return Unavailable(
             f"the lease on the checkpoint could not be renewed within {self.record.seconds * _USED:g} s",
-            hint="was this machine paused, or the file system of the checkpoint away? Another run may go on now; "
-            "--lease gives more time",
+            hint="was this machine paused, or the file system of the checkpoint unavailable? Another run may "
+            "continue now; --lease allows more time",
         )
 
 
-_ONE_RUN = "a checkpoint has one run at a time; the other one goes on after the last finished batch"
+_ONE_RUN = "a checkpoint has one run at a time; the other run continues after the last finished batch"
 
 
 def look(store: LeaseStore) -> Seen | None:
@@ -307,7 +307,7 @@ def held_error(checkpoint: str, seen: Seen, *, lives_on: bool) -> RunError:
     owner = seen.record.owner if seen.record is not None else None
     if owner is not None and is_us(owner):
         return RunError(f"checkpoint {checkpoint} is in use by this process, since {owner.since}", hint=ONE_AT_A_TIME)
-    holder = "a run that did not say who it is" if owner is None else str(owner)
+    holder = "a run without a name" if owner is None else str(owner)
     if lives_on:
         stop = f" (kill {owner.pid} ends it after its batch)" if owner is not None and is_here(owner) else ""
         return RunError(
@@ -320,7 +320,7 @@ def held_error(checkpoint: str, seen: Seen, *, lives_on: bool) -> RunError:
     return RunError(
         f"checkpoint {checkpoint} was taken by {holder}, and its lease has not run out",
         hint="without --wait, a run waits until it has. If the other run has surely ended, hintplan run --take-over "
-        "goes on at once",
+        "continues at once",
     )
 
 
@@ -338,8 +338,8 @@ def lease_seconds(duration: str | None) -> float:
     if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
         raise RunError(
             f"a lease of {duration} is not possible",
-            hint=f"give one between {SHORTEST_SECONDS:g} s, in which it can be renewed in time, and "
-            f"{LONGEST_SECONDS:g} s, for so long others wait after a crash",
+            hint=f"give one between {SHORTEST_SECONDS:g} s, in which it can be renewed, and {LONGEST_SECONDS:g} s, "
+            f"because other runs wait for so long after a crash",
         )
     return seconds
 
@@ -366,7 +366,7 @@ def _is_of(data: bytes | None, token: str) -> bool:
 
 def _waited(checkpoint: str, seen: Seen, seconds: float) -> Waited:
     owner = None if seen.record is None else seen.record.owner
-    holder = "a run that did not say who it is" if owner is None else str(owner)
+    holder = "a run without a name" if owner is None else str(owner)
     return Waited(
         text=f"checkpoint {checkpoint} is held by {holder}: waiting until it ends, or its lease of {seconds:g} s has "
         "run out",

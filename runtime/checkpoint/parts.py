@@ -91,7 +91,7 @@ def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: in
         yield wrong
     recorded = {query.id for query in record.queries}
     for query in sorted(ran - recorded):
-        yield Damage(part="hintplan/", what=f"says nothing of {query}, of which there are batches")
+        yield Damage(part="hintplan/", what=f"does not mention {query}, although there are batches of it")
     for path in sorted(files.sizes):
         if path.startswith("hintplan/") and files.spoilt(path):
             yield Damage(part=path, what="is not what was written")
@@ -109,7 +109,7 @@ def _lost_entry(files: CheckpointFiles, record: CheckpointRecord) -> Damage | No
         return Damage(part=f"hintplan/{LAST}", what="is not what hintplan writes there")
     if int(match[1]) < record.run:  # a run was killed before it had updated this file
         return None
-    return Damage(part="hintplan/", what=f"has lost an entry: that of the plan that ran as number {int(match[1])}")
+    return Damage(part="hintplan/", what=f"has lost the entry of the plan that ran as number {int(match[1])}")
 
 
 def last_batches(files: CheckpointFiles, logs: str) -> tuple[int, int]:
@@ -151,7 +151,7 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
         yield wrong
     for path, content in contents.items():
         if files.spoilt(path) or not _is_log(content, header="metadata" not in path):
-            yield Damage(part=path, what="is not what Spark wrote")
+            yield Damage(part=path, what="was changed after Spark wrote it")
     yield from _of_others({path: entry for path, entry in contents.items() if path.startswith(f"{here}/offsets/")})
     if offsets := contents.get(f"{here}/offsets/{began}"):
         yield from _of_sources(files, query, offsets)
@@ -205,9 +205,9 @@ def _of_sources(files: CheckpointFiles, query: QueryRecord, offsets: bytes) -> I
             newest -= 1
         for path, content in files.read(needed).items():
             if files.spoilt(path) or not _is_log(content):
-                yield Damage(part=path, what="is not what Spark wrote")
+                yield Damage(part=path, what="was changed after Spark wrote it")
             elif (batch := _batch_of_files(content)) != int(path.rpartition("/")[2].removesuffix(".compact")):
-                yield Damage(part=path, what="names no file" if batch is None else f"is that of batch {batch}")
+                yield Damage(part=path, what="names no file" if batch is None else f"belongs to batch {batch}")
 
 
 def _batch_of_files(log: bytes) -> int | None:

@@ -70,10 +70,10 @@ def mark_damage(path: str, content: bytes) -> Damage | None:
     if content_fields["version"] != VERSION:
         raise RunError(
             f"{path} has marks of version {content_fields['version']}, and this version of hintplan reads {VERSION}",
-            hint="go on with the version of hintplan that wrote the checkpoint",
+            hint="continue with the version of hintplan that wrote the checkpoint",
         )
     if content_fields["batch"] != int(path.rpartition("/")[2]):
-        return Damage(part=path, what=f"is that of batch {content_fields['batch']}")
+        return Damage(part=path, what=f"belongs to batch {content_fields['batch']}")
     return None
 
 

@@ -152,7 +152,7 @@ def _of_manifests(state: _State, manifests: Mapping[str, int], partitions: int) 
 def _taken_for_another(manifest: Manifest, path: str, record: StateRecord, partition: int, partitions: int) -> str:
     """Return the real origin of an intact manifest if it does not belong at ``path``, otherwise an empty text."""
     if manifest.lineage is not None and manifest.lineage != record.stored:
-        return f"is of another state, that of {manifest.operator}"
+        return f"belongs to another state, of {manifest.operator}"
     if (manifest.partition, manifest.partitions) != (partition, partitions):
         return f"is of partition {manifest.partition} of {manifest.partitions}"
     if path.rpartition("/")[2] != file_name(manifest.batch, manifest.run, MANIFEST):

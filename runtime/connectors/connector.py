@@ -186,8 +186,8 @@ class LookupTable(ConnectorCode):
         """Return the lookup source of a table with these ``options``."""
 
 
-NOT_THERE = "is not there any more"
-EMPTIED = "was made anew, or emptied as a whole, and has no rows"
+NOT_THERE = "no longer exists"
+EMPTIED = "was recreated or emptied, and has no rows"
 
 
 def missing_batches(last: int, batch: int) -> str | None:

@@ -149,9 +149,7 @@ def _of_other_connectors(plan: Plan, passed: Mapping[str, object], argument: str
         if table is not None and not is_by_program(table):
             connector = table.options.get("connector")
             message = f"table {name} has the connector {connector!r}, and {argument} has another one for it"
-            hint = (
-                f"leave it out of {argument}, or do not declare the table in the script: compile_sql(sql, tables=...)"
-            )
+            hint = f"remove it from {argument}, or do not declare the table in the script: compile_sql(sql, tables=...)"
             yield Diagnostic(message=message, hint=hint, path=f"tables.{name}")
 
 
@@ -182,7 +180,7 @@ def _wrong_frame(
         return
     if is_stopped(frame.sparkSession):
         message = f"the Spark session of the DataFrame of table {name} has been stopped"
-        yield Diagnostic(message=message, hint="build a new session, and make the DataFrames anew", path=path)
+        yield Diagnostic(message=message, hint="build a new session, and create the DataFrames again", path=path)
         return
     if spark is not None and _place(spark) != _place(frame.sparkSession):
         yield Diagnostic(

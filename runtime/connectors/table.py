@@ -291,7 +291,7 @@ def refuse_unbounded(name: str, table: Table) -> None:
     if not takes_what_is_there(table):
         option = bounding_option(table)
         raise RunError(
-            f"table {name} generates rows without end, so a run that takes what is there and stops cannot read it",
+            f"table {name} generates rows without end, so a run with an end cannot read it",
             hint=f"set '{option}', or run without --once",
             path=f"tables.{name}.options.{option}",
         )

@@ -44,8 +44,8 @@ def refuse_missing(files: Sequence[LoggedFile], batch: int) -> None:
         more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise RunError(
             f"batch {batch} would lack rows: {'; '.join(wrong[:_SHOWN])}{more}",
-            hint="put back what was there when the batch began; "
-            "--allow-missing-files continues with the files that are there now",
+            hint="restore the files that existed when the batch began; --allow-missing-files continues with the "
+            "files that exist now",
         )
 
 

@@ -35,5 +35,5 @@ def this_task(key: str) -> ThisTask:
     task = TaskContext.get()
     batch = None if task is None else task.getLocalProperty(_BATCH) or task.getLocalProperty(key)
     if task is None or batch is None:
-        raise RunError("Spark does not say which micro-batch this task is of")
+        raise RunError("Spark does not provide the micro-batch of this task")
     return ThisTask(int(batch), task.partitionId())

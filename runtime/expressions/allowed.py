@@ -165,7 +165,7 @@ class _Check:
         if name == "array_repeat" and any(
             call.name.lower() == name for value in node.expressions[:1] for call in value.find_all(exp.Anonymous)
         ):
-            raise self.refused("calls array_repeat of what array_repeat makes")
+            raise self.refused("calls array_repeat on the result of array_repeat")
         if isinstance(node, exp.Format):
             form = node.this if isinstance(node.this, exp.Literal) and node.this.is_string else None
             wide = too_wide(None if form is None else form.name)

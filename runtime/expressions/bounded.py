@@ -51,7 +51,7 @@ def too_wide(form: str | None) -> str | None:
     if form is None:
         return "has a format that is not written out"
     if any(len(width) > 6 or int(width) > MOST_DIGITS for width in _WIDTH.findall(form)):
-        return f"asks format_string for more than {MOST_DIGITS:,} characters or digits"
+        return f"calls format_string with more than {MOST_DIGITS:,} characters or digits"
     return None
 
 

@@ -92,7 +92,7 @@ class _Compiler:
 
     def refused(self, node: exp.Expr) -> RunError:
         return RunError(
-            f"a source cannot be asked for {node.sql(dialect='spark')!r}: it compares columns with constants",
+            f"{node.sql(dialect='spark')!r} cannot be pushed down to a source: it compares columns with constants",
             hint="compile the SQL again",
             path=self.path,
         )

@@ -56,7 +56,7 @@ class CallRequest(Request):
 
     unit: ClassVar[str] = "row"
     retries_hint: ClassVar[str] = "retry.max-attempts of the operator sets how often a failed call is repeated"
-    code_hint: ClassVar[str] = "says that the code is wrong, and is tried again only if retry_on names it"
+    code_hint: ClassVar[str] = "indicates an error in the code, and is retried only if retry_on names it"
     once: ClassVar[str] = ""
     always_retries: ClassVar[bool] = False
 

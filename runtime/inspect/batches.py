@@ -119,7 +119,7 @@ def _started(text: bytes, path: str) -> int:
         return int(json.loads(text.decode().splitlines()[1])["batchTimestampMs"])
     except (ValueError, KeyError, IndexError) as error:
         raise RunError(
-            f"{path} is not what Spark writes there: {error}", hint="restore the checkpoint from a backup"
+            f"{path} was not written by Spark: {error}", hint="restore the checkpoint from a backup"
         ) from error
 
 

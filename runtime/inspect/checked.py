@@ -54,7 +54,7 @@ class CheckResult(Printed):
 
     @property
     def verdict(self) -> Verdict:
-        """``new``, ``goes on``, ``drops`` (only if state may be dropped) or ``refused``."""
+        """``new``, ``continues``, ``drops`` (only if state may be dropped) or ``refused``."""
         return verdict_of(self.continuation, self.record)
 
     def text(self, *, paint: Paint = unpainted) -> str:

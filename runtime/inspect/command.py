@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--snapshot", metavar="DIR", help="Copy CHECKPOINT, as of its last committed batches, to a new directory."
 )
-@click.option("--compact", is_flag=True, help="Rewrite the state in CHECKPOINT without rows that have gone.")
+@click.option("--compact", is_flag=True, help="Rewrite the state in CHECKPOINT without expired and replaced rows.")
 @click.option("--at", metavar="TIME", help="Judge expiry at this time, ISO 8601 (default: now).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @allow_fact_edits_option
@@ -92,7 +92,7 @@ def _alone(options: StateOptions, wanted: str) -> str:
         raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {checkpoint} {wanted}")
     shows = options.entries or options.edits or options.shown or options.allow_fact_edits
     if shows or (options.at is not None and not options.compact):
-        raise click.UsageError(f"{wanted} is of all that is in a checkpoint: it takes no such option, only --json")
+        raise click.UsageError(f"{wanted} covers a whole checkpoint: its only option is --json")
     _refuse_missing(options.path)
     return options.path
 
@@ -147,7 +147,7 @@ def _show_state(options: StateOptions) -> None:
     else:
         print_data(state_text(state))
     if options.edits and not any(e.edited for query in state.queries for o in query.operators for e in o.entries):
-        print_message("--if changes no TTL of what is shown")
+        print_message("--if changes no TTL of the states that are shown")
 
 
 def _painted(text: str, part: Part) -> str:

@@ -88,7 +88,7 @@ def last_plan(checkpoint: str) -> Plan:
     plan = recorded_plan(record)
     if plan is None:
         raise RunError(
-            f"the plan that last ran on {checkpoint} is of another version of hintplan",
+            f"the plan that last ran on {checkpoint} was compiled by another version of hintplan",
             hint="use the version that ran it, or run it once with this one",
         )
     return plan
@@ -96,9 +96,7 @@ def last_plan(checkpoint: str) -> Plan:
 
 def no_checkpoint(checkpoint: str) -> RunError:
     """Return the error for a missing checkpoint."""
-    return RunError(
-        f"there is no checkpoint in {checkpoint}", hint="give the directory that 'hintplan run --checkpoint' was given"
-    )
+    return RunError(f"there is no checkpoint in {checkpoint}", hint="use the directory of 'hintplan run --checkpoint'")
 
 
 def stored(checkpoint: OpenCheckpoint, state: OwnedState, batches: Batches) -> tuple[Files, dict[int, Manifest]]:
@@ -133,8 +131,8 @@ def at_last_batches(checkpoint: OpenCheckpoint, read: Callable[[Batches], _Read]
                 break
     else:
         raise RunError(
-            f"a run goes on in {checkpoint.root} and removes what it needs no more before it is read",
-            hint="try again, ask for less with --entry, or look at a snapshot (hintplan state DIR --snapshot)",
+            f"a run is active in {checkpoint.root}, and removes files before they are read",
+            hint="try again, read less with --entry, or read a snapshot (hintplan state DIR --snapshot)",
         ) from failure
     if isinstance(failure, FileNotFoundError):
         raise DamagedFile(str(failure.filename or checkpoint.root), "is missing") from failure

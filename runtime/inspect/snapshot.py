@@ -106,7 +106,7 @@ def _copied(checkpoint: str, directory: str, source: Files, target: Files) -> Sn
             linked=sum(have.values()),
         )
     raise RunError(
-        f"a run goes on in {checkpoint} and removes what it needs no more before it is copied",
+        f"a run is active in {checkpoint}, and removes files before they are copied",
         hint="try again, or stop the run while the snapshot is made",
     ) from failure
 
@@ -214,5 +214,5 @@ def _inside(directory: str) -> RunError:
 def _taken(directory: str) -> RunError:
     return RunError(
         f"{directory} is not empty: a snapshot is a directory of its own",
-        hint="give one that is not there yet, or remove what is in it",
+        hint="choose a new directory, or empty this one",
     )

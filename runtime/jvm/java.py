@@ -60,7 +60,7 @@ def require_java() -> None:
         failure = getattr(error, "stderr", None) or error
         raise RunError(
             f"Spark needs Java, and {java} -version fails: {failure}",
-            hint="see what it says in a shell: whether it may be run, and whether there is memory for it",
+            hint="start it in a shell: it may lack permission or memory",
         ) from error
     match = re.search(r'version "(?:1\.)?(\d+)', completed.stderr + completed.stdout)
     if match is None or int(match[1]) < MINIMUM_JAVA:

@@ -116,7 +116,7 @@ def _cache(op: LookupJoin, run: RequestRun) -> CacheSpec:
             ZoneInfo(run.time_zone)
         except (ZoneInfoNotFoundError, ValueError) as error:
             raise RunError(
-                f"the reload time of {op.id} is in the time zone {run.time_zone!r}, which is not known",
+                f"the reload time of {op.id} is in the time zone {run.time_zone!r}, which is unknown",
                 path="config.table.local-time-zone",
                 hint="use a name such as 'Europe/Berlin'",
             ) from error

@@ -29,7 +29,7 @@ from hintplan.runtime.metrics.measurements import Measurements
 
 @dataclass(slots=True)
 class Metrics:
-    """The measurements of runs, and their ``exporters``; close it when no run needs it any more.
+    """The measurements of runs, and their ``exporters``; close it when no run needs it.
 
     ``now`` is in seconds since 1970, ``clock`` is monotonic.
     """

@@ -66,28 +66,26 @@ RUN_INFO = _gauge(
 RUN_ACTIVE = _gauge(
     "run.active", "", ("plan",), "1 while the plan runs, 0 when it has ended, failed or is about to be started again."
 )
-RUN_START = _gauge("run.start_time", "s", ("plan",), "When the plan was started last, since 1970.")
-RUN_RESTARTS = _counter("run.restarts", "{restart}", ("plan",), "How often the plan was started again in this process.")
+RUN_START = _gauge("run.start_time", "s", ("plan",), "The time of the last start of the plan, since 1970.")
+RUN_RESTARTS = _counter("run.restarts", "{restart}", ("plan",), "The number of restarts of the plan in this process.")
 
-BATCH_DURATION = _histogram(
-    "batch.duration", "s", _QUERY, "How long micro-batches took; how many there were is its count."
-)
+BATCH_DURATION = _histogram("batch.duration", "s", _QUERY, "The duration of micro-batches; its count is their number.")
 BATCH_ROWS_IN = _counter("batch.rows_in", "{row}", _QUERY, "Rows that the query has read.")
 BATCH_ROWS_OUT = _counter("batch.rows_out", "{row}", _QUERY, "Rows that the query has written, to all of its sinks.")
-BATCH_END = _gauge("batch.end_time", "s", _QUERY, "When the last micro-batch ended, since 1970.")
-BATCH_RUNNING = _gauge(
-    "batch.running_time", "s", _QUERY, "How long the micro-batch in progress has been at work, 0 if there is none."
-)
-JOB_DURATION = _histogram("job.duration", "s", _QUERY, "Of a batch plan: how long the job of a sink took.")
+BATCH_END = _gauge("batch.end_time", "s", _QUERY, "The time at which the last micro-batch ended, since 1970.")
+BATCH_RUNNING = _gauge("batch.running_time", "s", _QUERY, "The age of the micro-batch in progress, 0 if there is none.")
+JOB_DURATION = _histogram("job.duration", "s", _QUERY, "The duration of a sink's job in a batch plan.")
 
 SOURCE_ROWS = _counter("source.rows", "{row}", _SOURCE, "Rows that Spark has read of the source.")
 SOURCE_LAG_FILES = _gauge("source.lag_files", "{file}", _SOURCE, "Files that the source has found and not read.")
-SOURCE_LAG_SIZE = _gauge("source.lag_size", "By", _SOURCE, "Size of what the source has found and not read.")
+SOURCE_LAG_SIZE = _gauge(
+    "source.lag_size", "By", _SOURCE, "The size of the data that the source has listed and not read."
+)
 SOURCE_LAG_OFFSETS = _gauge(
     "source.lag_offsets",
     "{offset}",
     _SOURCE,
-    "Offsets between where the last micro-batch ended and the end of the topic, over all its partitions.",
+    "The number of offsets between the end of the last micro-batch and the end of the topic, over all its partitions.",
 )
 SINK_ROWS = _counter("sink.rows", "{row}", _SOURCE, "Rows that the sink received.")
 
@@ -97,7 +95,7 @@ OPERATOR_COUNTED = _counter(
     "operator.counted",
     "{row}",
     (*_OPERATOR, "count"),
-    "What operators of this kind count besides, as `rows_beyond_limit` of a join.",
+    "Counters of this kind of operator, such as `rows_beyond_limit` of a join.",
 )
 STATE_ROWS = _gauge(
     "operator.state_rows",
@@ -105,12 +103,12 @@ STATE_ROWS = _gauge(
     _OPERATOR,
     "Rows in the state, including expired rows that are not yet dropped.",
 )
-STATE_SIZE = _gauge("operator.state_size", "By", _OPERATOR, "Size of the state as it is stored.")
+STATE_SIZE = _gauge("operator.state_size", "By", _OPERATOR, "The stored size of the state.")
 STATE_OLDEST = _gauge(
     "operator.state_oldest_write_time",
     "s",
     _OPERATOR,
-    "When the oldest of what is stored was written, since 1970; there is none while nothing is stored.",
+    "The time of the oldest stored write, since 1970; absent while nothing is stored.",
 )
 STATE_TTL = _gauge(
     "operator.state_ttl",
@@ -122,14 +120,14 @@ STATE_FILE_OPERATIONS = _counter(
     "operator.state_file_operations",
     "{operation}",
     (*_OPERATOR, "operation"),
-    "What the state asked of its file system: `reads`, `writes`, `lists`, `deletes`.",
+    "Requests of the state to its file system: `reads`, `writes`, `lists`, `deletes`.",
 )
 
 LOOKUPS = _counter("lookup.lookups", "{row}", _OPERATOR, "Rows that were looked up.")
-LOOKUP_HITS = _counter("lookup.hits", "{row}", _OPERATOR, "Of these, answered by the cache (`hitCount`).")
-LOOKUP_MISSES = _counter("lookup.misses", "{row}", _OPERATOR, "Of these, not answered by the cache (`missCount`).")
+LOOKUP_HITS = _counter("lookup.hits", "{row}", _OPERATOR, "Lookups that the cache answered (`hitCount`).")
+LOOKUP_MISSES = _counter("lookup.misses", "{row}", _OPERATOR, "Lookups that the cache did not answer (`missCount`).")
 LOOKUP_LOADS = _counter(
-    "lookup.loads", "{load}", _OPERATOR, "Keys asked of the source, or whole loads of a full cache (`loadCount`)."
+    "lookup.loads", "{load}", _OPERATOR, "Keys requested from the source, or loads of a full cache (`loadCount`)."
 )
 LOOKUP_LOAD_FAILURES = _counter("lookup.load_failures", "{load}", _OPERATOR, "Loads that failed (`numLoadFailures`).")
 LOOKUP_RETRIES = _counter("lookup.retries", "{retry}", _OPERATOR, "Lookups that were made again.")
@@ -137,10 +135,13 @@ LOOKUP_TIMEOUTS = _counter(
     "lookup.timeouts", "{timeout}", _OPERATOR, "Asynchronous lookups that took longer than their timeout."
 )
 LOOKUP_IN_FLIGHT = _gauge(
-    "lookup.in_flight_max", "{call}", _OPERATOR, "The most calls that a task had at once, in the last micro-batch."
+    "lookup.in_flight_max",
+    "{call}",
+    _OPERATOR,
+    "The maximum number of concurrent calls of a task, in the last micro-batch.",
 )
 LOOKUP_LOAD_TIME = _gauge(
-    "lookup.latest_load_time", "s", _OPERATOR, "How long the latest load took (`latestLoadTime`)."
+    "lookup.latest_load_time", "s", _OPERATOR, "The duration of the latest load (`latestLoadTime`)."
 )
 LOOKUP_CACHED_ROWS = _gauge(
     "lookup.cached_records", "{row}", _OPERATOR, "Rows in the largest cache of a worker (`numCachedRecords`)."
@@ -150,16 +151,19 @@ LOOKUP_CACHED_SIZE = _gauge(
 )
 
 FUNCTION_CALLS = _counter("function.calls", "{call}", _OPERATOR, "Calls of a function, including retries.")
-FUNCTION_RETRIES = _counter("function.retries", "{retry}", _OPERATOR, "Of these, calls that were made again.")
+FUNCTION_RETRIES = _counter("function.retries", "{retry}", _OPERATOR, "Retries of calls.")
 FUNCTION_FAILURES = _counter("function.failures", "{call}", _OPERATOR, "Calls that ended with an exception.")
 FUNCTION_IN_FLIGHT = _gauge(
-    "function.in_flight_max", "{call}", _OPERATOR, "The most calls that a task had at once, in the last micro-batch."
+    "function.in_flight_max",
+    "{call}",
+    _OPERATOR,
+    "The maximum number of concurrent calls of a task, in the last micro-batch.",
 )
 FUNCTION_ROWS_OUT = _counter("function.rows_out", "{row}", _OPERATOR, "Rows that the operator has put out.")
 
-CACHED_HITS = _counter("cached_result.hits", "{read}", _OPERATOR, "Of a batch plan: jobs that found a cached result.")
+CACHED_HITS = _counter("cached_result.hits", "{read}", _OPERATOR, "Jobs of a batch plan that found a cached result.")
 CACHED_MISSES = _counter(
-    "cached_result.misses", "{read}", _OPERATOR, "Of a batch plan: jobs that had to compute a cached result."
+    "cached_result.misses", "{read}", _OPERATOR, "Jobs of a batch plan that had to compute a cached result."
 )
 CACHED_ROWS = _gauge(
     "cached_result.rows", "{row}", _OPERATOR, "Rows of a cached result, if it was computed as a whole."

@@ -148,7 +148,7 @@ class AsyncRequests(ABC, Generic[AnyRequest, Answer]):
             self._stop(error)
 
     def _stop(self, error: BaseException | None) -> None:
-        """Cancel all calls; waiting callers get ``error``, which is None if nobody waits any more."""
+        """Cancel all calls; waiting callers get ``error``, which is None if nobody waits."""
         self._stopped = True
         self._changed.set()
         self._queue.clear()

@@ -117,10 +117,12 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
     """Add the argument and the options of ``hintplan run`` to ``command``, which receives them as one record."""
     options = (
         click.argument("path", metavar="PLAN"),
-        click.option("--once", is_flag=True, help="Take what is there, then stop."),
+        click.option("--once", is_flag=True, help="Process the existing rows, then stop."),
         trigger_option("Time between two batches (default 1 s)."),
         click.option(
-            "--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten."
+            "--checkpoint",
+            metavar="DIR",
+            help="The directory for the state between runs; without it, no state is kept.",
         ),
         click.option(
             "--expect", metavar="DIGEST", help="Refuse any plan but the one with this digest, as validate prints it."
@@ -132,7 +134,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
             "--wait", "Wait so long for a run that holds the checkpoint (default: while it may have crashed)."
         ),
         duration_option("--lease", "A checkpoint that machines share is free so long after a crash (default 60 s)."),
-        duration_option("--grace", f"How long the batch may take after SIGTERM (default {GRACE_SECONDS:g} s)."),
+        duration_option("--grace", f"The time that the batch may take after SIGTERM (default {GRACE_SECONDS:g} s)."),
         click.option(
             "--max-restarts",
             type=click.IntRange(min=0),
@@ -150,7 +152,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
             "--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr."
         ),
         click.option(
-            "--print-raw", is_flag=True, help="Let print sinks write control characters and line breaks as they are."
+            "--print-raw", is_flag=True, help="Let print sinks write control characters and line breaks unescaped."
         ),
         click.option(
             "--metrics",
@@ -193,7 +195,7 @@ SECTIONS = {
         flags=("--json", "--print-raw", "--metrics", "--health"),
         example="hintplan run plan.json --metrics prometheus=:9249 --health 8080",
     ),
-    "What the plan may reach": Section(
+    "What the plan may access": Section(
         flags=(
             "--policy",
             "--allow-scheme",
@@ -205,7 +207,7 @@ SECTIONS = {
         ),
         example="hintplan run plan.json --allow-host db.example.com --allow-env DB_PASSWORD",
     ),
-    "What a run may go on without": Section(
+    "What a run may continue without": Section(
         flags=(
             "--allow-state-drop",
             "--keep-state",
@@ -304,7 +306,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metr
 def refuse_wrong_usage(options: RunOptions) -> None:
     """Raise a usage error for options that contradict each other, or that have no effect with any plan."""
     if options.once and options.trigger:
-        raise click.UsageError("--once takes what is there and stops; it has no --trigger")
+        raise click.UsageError("--once processes the existing rows and stops; it has no --trigger")
     try:
         lease_seconds(options.lease)
     except RunError as error:
@@ -314,13 +316,13 @@ def refuse_wrong_usage(options: RunOptions) -> None:
     if flags and options.checkpoint is None:
         raise click.UsageError(f"{flags[0]} is about a checkpoint that others may hold; give one with --checkpoint")
     if flags and options.spark.remote is not None:
-        raise click.UsageError(f"{flags[0]} has no effect with --remote: there the server says whether a query runs")
+        raise click.UsageError(f"{flags[0]} has no effect with --remote: there the server decides whether a query runs")
     if options.max_restarts and options.checkpoint is None:
-        raise click.UsageError("--max-restarts goes on from a checkpoint; give one with --checkpoint")
+        raise click.UsageError("--max-restarts continues from a checkpoint; set one with --checkpoint")
     if options.restart_delay is not None and not options.max_restarts:
-        raise click.UsageError("--restart-delay is about restarts; say how many with --max-restarts")
+        raise click.UsageError("--restart-delay concerns restarts; set their number with --max-restarts")
     if _seconds(options.restart_delay) == 0:
-        raise click.UsageError("--restart-delay must be some time, for what is away needs some to come back")
+        raise click.UsageError("--restart-delay must not be 0: an unavailable system needs time to recover")
 
 
 def checked_plan(options: RunOptions) -> Plan:
@@ -343,7 +345,7 @@ def _strategy(plan: Plan, options: RunOptions) -> Strategy:
         strategy = configured(plan.config)
         if strategy == NEVER or options.checkpoint is not None:
             return strategy
-        print_message(f"{TYPE}={plan.config[TYPE]} has no effect: without a checkpoint there is nothing to go on from")
+        print_message(f"{TYPE}={plan.config[TYPE]} has no effect: without a checkpoint, a run cannot continue")
         return NEVER
     if not options.max_restarts:
         return NEVER
@@ -390,7 +392,7 @@ def _tell_digest(plan: Plan, path: str, expect: str | None) -> None:
         raise PlanError(
             f"the plan has the digest {digest}, not {expect}: it is not the plan that was reviewed",
             file=path,
-            hint="run the reviewed plan, or have this one reviewed; hintplan diff shows what is different",
+            hint="run the reviewed plan, or have this one reviewed; hintplan diff shows the differences",
         )
     print_message(f"{plan.name}: digest {digest}")
 
@@ -402,9 +404,9 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
     if options.checkpoint is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no --checkpoint")
     if options.grace is not None:
-        raise click.UsageError(f"{plan.name} is a batch plan: it ends at once when it is told to, so it has no --grace")
+        raise click.UsageError(f"{plan.name} is a batch plan: it stops at once on a signal, so it has no --grace")
     if options.once:
-        print_message(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
+        print_message(f"{plan.name} is a batch plan: it reads the existing rows and stops, with or without --once")
 
 
 @contextmanager
@@ -478,7 +480,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
                 raise
             raise RunError(
                 "Spark's JVM on this machine has ended, killed or out of memory",
-                hint="run again: with a checkpoint, the run goes on where it was. "
+                hint="run again: with a checkpoint, the run continues where it stopped. "
                 "--conf spark.driver.memory=4g gives the JVM more memory",
             ) from error
         finally:

@@ -301,8 +301,8 @@ def _started(name: str, writer: DataStreamWriter, checkpoint: str) -> StreamingQ
         if "CONCURRENT_QUERY" in text or "another query with same id is already active" in text:
             raise RunError(
                 f"the query of {name} with checkpoint {checkpoint} is already running on this Spark",
-                hint="a checkpoint has one run at a time: stop the other one. If whoever started it is gone, "
-                "hintplan run --take-over stops it and goes on",
+                hint="a checkpoint has one run at a time: stop the other one. If nobody controls it, "
+                "hintplan run --take-over stops it and continues",
             ) from error
         raise failure_of_spark(f"the query of {name} cannot be started", error) from error
 
@@ -335,7 +335,7 @@ def _refuse_cached(plan: Plan) -> None:
 
 def _trigger(once: bool, trigger: str | None) -> dict[str, Any]:
     if once and trigger is not None:
-        raise RunError("a run that takes what is there and stops has no trigger", hint="give one or the other")
+        raise RunError("a run with once has no trigger", hint="give one or the other")
     if once:
         return {"availableNow": True}
     try:

@@ -147,16 +147,16 @@ def _apart(endpoint: tuple[str, str], access_key: tuple[str, str]) -> Iterator[R
     """
     ours, (key, theirs) = s3.endpoint(os.environ), endpoint
     if _host(theirs) != _host(ours or ""):
-        where = f"{ours}, as {s3.ENDPOINT} says" if ours else f"AWS itself, for {s3.ENDPOINT} is not set"
+        where = f"{ours}, the value of {s3.ENDPOINT}" if ours else f"AWS itself, for {s3.ENDPOINT} is not set"
         yield RunError(
             f"Spark's own files would be at {theirs or 'AWS itself'} ({key}), and state at {where}",
-            hint=f"say it once, in the environment: export {s3.ENDPOINT}={theirs or ours}, and leave {key} out",
+            hint=f"set it once, in the environment: export {s3.ENDPOINT}={theirs or ours}, and remove {key}",
         )
     key, theirs = access_key
     if theirs and theirs != os.environ.get(s3.ACCESS_KEY):
         yield RunError(
             f"{key} has a key that only Spark's own files would be reached with, and not state",
-            hint=f"say it once, in the environment: {s3.ACCESS_KEY} and AWS_SECRET_ACCESS_KEY, and leave {key} out",
+            hint=f"set it once, in the environment: {s3.ACCESS_KEY} and AWS_SECRET_ACCESS_KEY, and remove {key}",
         )
 
 

@@ -70,7 +70,7 @@ def stuck_text(stuck: StuckBatch) -> Iterable[str]:
     if batch.failed:
         yield f"  {failures_text(batch)}"
     if batch.page is not None:
-        yield f"  look at {batch.page}: Thread Dump of the executor says what a task waits for"
+        yield f"  look at {batch.page}: Thread Dump of the executor shows why a task waits"
     elif batch.stages:
         yield "  look at Spark's pages, which --conf spark.ui.enabled=true has for a local run"
 

@@ -28,7 +28,7 @@ from hintplan.runtime.checkpoint.sink_marks import place_digest, read_marks
 from hintplan.runtime.connectors.connector import missing_batches
 from hintplan.runtime.connectors.table import counts_every_batch, last_sink_batch, missing_from_sink
 
-_CONSENT = "--allow-older-sink goes on without these rows"
+_CONSENT = "--allow-older-sink continues without these rows"
 
 
 def refuse_other_batches(
@@ -90,8 +90,8 @@ def refuse_other_batches(
             if lacking is not None:
                 raise RunError(
                     f"table {table_name}: this checkpoint has written batches up to {last} to {sink_place(table)!r}, "
-                    f"which {lacking}: their rows are not there any more, and no run would write them again",
-                    hint="put back what was there, or go on with a checkpoint that is as old, such as a snapshot; "
+                    f"which {lacking}: their rows are lost, and no run would write them again",
+                    hint="restore the rows, or continue with a checkpoint of the same age, such as a snapshot; "
                     + ("or write to another directory from a new one" if writes_files(table) else _CONSENT),
                     path=f"tables.{table_name}",
                 )
@@ -120,12 +120,12 @@ def _go_on(stays: bool) -> str:
     """Return a hint for the user; ``stays`` is true if the query must keep writing to its directory."""
     if stays:
         return (
-            "go on with the checkpoint that wrote there last, or with a newer snapshot of it; or put the directory "
-            "back as it was when this checkpoint was copied, from a copy of its own"
+            "continue with the checkpoint that wrote there last, or with a newer snapshot of it; or restore the "
+            "directory from a copy of the same time as this checkpoint"
         )
     return (
-        "go on with the checkpoint that wrote there, or give the table another place; to write all anew, remove first "
-        "what is there"
+        "continue with the checkpoint that wrote there, or give the table another place; to rewrite everything, "
+        "first remove the existing rows"
     )
 
 

@@ -273,7 +273,7 @@ def _told_to_clients() -> Iterator[None]:
         option = (problem.path or "").rpartition(".options.")[2]
         if other_problems or option not in bounding_options():
             raise
-        hint = f"set '{option}'; an INSERT can go on in the background after SET 'table.dml-sync' = 'false'"
+        hint = f"set '{option}'; an INSERT can run in the background after SET 'table.dml-sync' = 'false'"
         raise RunError(diagnostics=(replace(problem, hint=hint),)) from error
 
 

@@ -36,8 +36,8 @@ from hintplan.runtime.supervision.stop import Stop, Stopped
 _POLL_SECONDS = 0.2
 
 _CLOCK = (
-    "the clock of this machine was put back by {}: Spark starts the next batch when it is where it was; "
-    "stop the run and start it again to go on at once"
+    "the clock of this machine was set back by {}: Spark starts the next batch when the clock has caught up; restart "
+    "the run to continue at once"
 )
 
 

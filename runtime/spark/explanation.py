@@ -112,8 +112,8 @@ def _malformed_row(text: str, tables: FailedTables) -> Explanation | None:
     column = f" (column {shortened(wrong.column, _SHOWN)})" if wrong.column else ""
     return (
         f"{file} has a line that does not fit the table{column}{shown}",
-        f"{_CORRECT}; or set the table's option '{name}.ignore-parse-errors' = 'true', which makes "
-        "NULL of what cannot be read and skips lines of which nothing can",
+        f"{_CORRECT}; or set the table's option '{name}.ignore-parse-errors' = 'true', which replaces values that "
+        f"cannot be read with NULL and skips lines that cannot be read at all",
     )
 
 
@@ -198,9 +198,9 @@ def _no_broker(text: str, tables: FailedTables) -> Explanation | None:
         return None
     return (
         "the servers of a topic do not answer"
-        + (f": those of {first_of(tables.brokers, _NAMED)}" if tables.brokers else ""),
-        "see that they run, and that the table's 'properties.bootstrap.servers' and what they call themselves "
-        "(advertised.listeners) can be reached from here and from where tasks run, " + _RESUME,
+        + (f": the servers of {first_of(tables.brokers, _NAMED)}" if tables.brokers else ""),
+        "check that they run, and that the table's 'properties.bootstrap.servers' and their advertised.listeners can "
+        "be reached from here and from the workers, " + _RESUME,
     )
 
 
@@ -212,8 +212,8 @@ def _another_protocol(text: str) -> Explanation | None:
         return None
     return (
         "the servers of a topic do not speak the protocol that the table sets",
-        "see that 'properties.bootstrap.servers' has the port of a broker, and 'properties.security.protocol' what the "
-        "broker listens for there: SSL or SASL_SSL if it is encrypted, " + _RESUME,
+        "check that 'properties.bootstrap.servers' has the port of a broker, and that 'properties.security.protocol' "
+        "is the protocol of that port: SSL or SASL_SSL if it is encrypted, " + _RESUME,
     )
 
 
@@ -227,8 +227,8 @@ def _of_s3(text: str) -> Explanation | None:
     if re.search(r"NoSuchBucket|UnknownStoreException", text):
         bucket = re.search(r"s3a://[^/\s:,]+", text)
         return (
-            f"the bucket {bucket[0] if bucket else 'of a table, or of the checkpoint,'} is not there",
-            "make it, or correct the path; AWS_ENDPOINT_URL says on which server it is, " + _RESUME,
+            f"the bucket {bucket[0] if bucket else 'of a table, or of the checkpoint,'} does not exist",
+            "create it, or correct the path; AWS_ENDPOINT_URL sets the server, " + _RESUME,
         )
     if refused := re.search(r"\(Service: S3, Status Code: 403", text):
         return (

@@ -32,7 +32,7 @@ _OF_SPARK = re.compile(
 _ADDRESS = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error)): ")
 
 TRANSIENT = {
-    "what a table is looked up in, or written to, is away": (
+    "a system that the plan looks up or writes is unavailable": (
         r"\b(?:hintplan\.plans\.errors\.Unavailable|SourceUnavailable): "
     ),
     "the brokers of a topic do not answer, or elect a leader": (

@@ -37,7 +37,7 @@ def with_packages(
     defaults = spark_defaults()
     effective = {**defaults, **conf}
     version, is_own = package_version(pyspark.__version__)
-    instead = "" if is_own else f"; it is the newest up to Spark {pyspark.__version__}, which has none of its own"
+    instead = "" if is_own else f"; it is the newest up to Spark {pyspark.__version__}, which has none itself"
     wanted = [(f"{package}:{version}", instead) for package in packages if not _is_there(package, effective)]
     for package in hadoop:
         if not _is_there(package, effective):

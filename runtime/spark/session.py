@@ -330,7 +330,7 @@ def _configured(master: str | None, conf: Mapping[str, str], jvm: Launch | None)
                 raise RunError(
                     f"{'--master' if key == 'spark.master' else key} {value} comes too late: spark-submit has started "
                     f"Spark with {current or 'none'}",
-                    hint=f"say it to spark-submit: {_to_submit(key, value)}",
+                    hint=f"pass it to spark-submit: {_to_submit(key, value)}",
                 )
     for key, value in requested.items():
         configured.set(key, value)
@@ -415,7 +415,7 @@ def prepare_session(
             raise RunError(
                 f"the Spark session was started without {key}={wanted}, which a running session cannot change",
                 hint=f'stop it and build it with .config("{key}", "{wanted}"); where it cannot be stopped, '
-                "--allow-unrestricted-spark goes on without",
+                "--allow-unrestricted-spark continues without",
             )
     for key, value in _SETTINGS.items():
         own.conf.set(key, value)
@@ -455,8 +455,8 @@ def restriction_notes(spark: SparkSession) -> Iterator[str]:
     for key, wanted in _fixed(str(spark.version)).items():
         if spark.conf.get(key, None) != wanted:
             yield (
-                "the Spark session has no restricted mode: what expressions may call is up to hintplan's list of "
-                "functions alone"
+                "the Spark session has no restricted mode: only hintplan's list of functions limits the calls of "
+                "expressions"
             )
 
 
@@ -523,11 +523,11 @@ def is_remote(spark: SparkSession) -> bool:
 def refuse_stopped(spark: SparkSession) -> None:
     """Raise RunError if ``spark`` has been stopped."""
     if is_stopped(spark):
-        raise RunError("the Spark session has been stopped", hint="build a new one, and make the DataFrames anew")
+        raise RunError("the Spark session has been stopped", hint="build a new one, and create the DataFrames again")
 
 
 def is_stopped(spark: SparkSession) -> bool:
-    """Return True if nothing runs on ``spark`` any more."""
+    """Return True if nothing runs on ``spark``."""
     if is_remote(spark):
         return bool(getattr(spark, "is_stopped", False))
     jsc = spark.sparkContext._jsc

@@ -117,8 +117,8 @@ def version_notes(spark: str) -> Iterator[str]:
     """Yield a sentence for each protection that version ``spark`` lacks."""
     if not facts(spark).restricted_mode:
         yield (
-            f"Spark {_minor(spark)} has no restricted mode: what expressions may call is up to hintplan's list of "
-            "functions alone; Spark 4.3 refuses calls into its JVM besides"
+            f"Spark {_minor(spark)} has no restricted mode: only hintplan's list of functions limits the calls of "
+            f"expressions; Spark 4.3 refuses calls into its JVM besides"
         )
 
 

@@ -33,8 +33,8 @@ _DISTRIBUTIONS = {
 """The distribution of each module. Spark or hintplan imports these modules; they are never only the user's."""
 
 _WHICH = (
-    "PYSPARK_PYTHON, or --conf spark.pyspark.python=PATH, says which Python the workers of a cluster run; "
-    "a Spark Connect server goes by its own PYSPARK_PYTHON"
+    "PYSPARK_PYTHON, or --conf spark.pyspark.python=PATH, sets the Python of the workers of a cluster; a Spark "
+    "Connect server uses its own PYSPARK_PYTHON"
 )
 
 _MORE_MEMORY = (
@@ -53,7 +53,7 @@ def worker_fault(text: str, *, connected: bool = False) -> tuple[str, str] | Non
     if versions:
         theirs, ours = (version.rstrip(".") for version in versions.groups())
         return (
-            f"the Python of the workers is {theirs}, that of the driver {ours}",
+            f"the workers have Python {theirs}, the driver has Python {ours}",
             f"both must be of one minor version: install Python {ours} on every worker. {_WHICH}",
         )
     program = re.search(r'Cannot run program "([^"]+)"[^\n]*error=(2|13)\b', text)
@@ -68,13 +68,13 @@ def worker_fault(text: str, *, connected: bool = False) -> tuple[str, str] | Non
     if package == "hintplan" and connected:
         return (
             "the Python of the Spark Connect server has no 'hintplan'",
-            "some of what a plan needs, such as a table of generated rows, runs there, where Spark sends no code: "
+            "parts of a plan, such as a table of generated rows, run there, where Spark sends no code: "
             "PYTHON -m pip install hintplan",
         )
     if package == "hintplan":
         return (
             "the Python that Spark runs for workers has no 'hintplan'",
-            f"workers of a local session run python3 of the PATH unless PYSPARK_PYTHON says otherwise: set it to "
+            f"workers of a local session run python3 of the PATH unless PYSPARK_PYTHON is set: set it to "
             f"{sys.executable} before Spark starts. On a cluster, PYTHON -m pip install hintplan where the driver runs",
         )
     needed = _OF_SERVERS if package in _OF_SERVERS.split() else _NEEDED

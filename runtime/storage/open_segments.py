@@ -1,8 +1,8 @@
 """The segments that a worker keeps open and mapped for later batches.
 
 The pages of a segment that a batch has read are then still in the page table of the process for the next batch. A
-segment never changes, and its name is never reused, so a kept segment is never stale. Segments that no state names any
-more are released, so that their disk space becomes free.
+segment never changes, and its name is never reused, so a kept segment is never stale. Segments that no state names
+are released, so that their disk space becomes free.
 
 >>> OpenSegments(limit=100).find(("state/1.1.manifest", 0)) is None
 True

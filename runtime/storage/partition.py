@@ -103,12 +103,12 @@ def find_manifest(files: Files, place: Place, partition: int, batch: int) -> Man
     files.refresh(folder)
     name = newest(files.names(folder), before=batch, since=place.scales[-1].first)
     if name is None and place.begun:
-        raise DamagedFile(f"{files.root}/{folder}", "has no manifest any more")
+        raise DamagedFile(f"{files.root}/{folder}", "no longer has a manifest")
     if name is None:
         return None
     manifest = read_manifest_file(files, f"{folder}/{name}")
     if manifest.lineage != place.lineage:
-        raise DamagedFile(f"{files.root}/{folder}/{name}", f"is of another state, that of {manifest.operator}")
+        raise DamagedFile(f"{files.root}/{folder}/{name}", f"belongs to another state, of {manifest.operator}")
     return manifest
 
 
@@ -230,7 +230,7 @@ class PartitionStore:
         """Write the manifest of the batch unless nothing has changed, and return the manifest in force.
 
         If another attempt was first, its manifest is equal, except for the names of segments. With ``sweeping``, files
-        that no batch needs any more are removed periodically.
+        that no batch needs are removed periodically.
         """
         after: Manifest | None
         if self.is_changed(tables, state_rows) or self._is_first_of_run:
@@ -318,7 +318,7 @@ class PartitionStore:
 
 
 def sweep(files: Files, folder: str, batch: int) -> set[str]:
-    """Remove files that no attempt needs any more once ``batch`` runs, and return the names of the others.
+    """Remove files that no attempt needs once ``batch`` runs, and return the names of the others.
 
     All earlier batches have ended by then. The manifests of the last batches are kept, with the manifest before them,
     which is in force until the first of these. Segments and drafts are removed unless a kept manifest names them or an

@@ -123,7 +123,8 @@ class BatchPins:
             return self._read(f"{self.place.folder}/{name}")
         except FileNotFoundError as error:
             raise RunError(
-                f"operator {self.place.operator}: {name} is gone, by which a run of batch {self.batch} went before",
+                f"operator {self.place.operator}: {name} is missing, on which an earlier run of batch {self.batch} "
+                f"depended",
                 hint="restore it, or the whole checkpoint, from a backup; or, if no sink has had the batch yet, remove "
                 f"{self.place.root}/{self.place.folder}/{self.batch}.*, once no process of that run is left",
             ) from error
@@ -173,12 +174,12 @@ class BatchPins:
             yield
         except DamagedFile as error:
             raise RunError(
-                f"operator {self.place.operator} cannot read what it was answered: {error.diagnostics[0].message}",
+                f"operator {self.place.operator} cannot read its response: {error.diagnostics[0].message}",
                 hint=RESTORE,
             ) from error
         except OSError as error:
             raise RunError(
-                f"operator {self.place.operator} cannot keep what it was answered: {error.strerror or error} "
+                f"operator {self.place.operator} cannot store its response: {error.strerror or error} "
                 f"({error.filename or self.place.root})",
                 hint="make room there, or see whether the worker may read and write it; the checkpoint has all that "
                 "was committed",

@@ -240,7 +240,7 @@ def remote_files(root: str) -> RemoteFiles:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise RunError(
             f"the state in {root} cannot be reached: {error}",
-            hint="state is read and written by pyarrow, which knows s3://, hdfs://, gs:// and abfs://; or mount the "
+            hint="state is read and written by pyarrow, which supports s3://, hdfs://, gs:// and abfs://; or mount the "
             "file system on all workers and give its path",
         ) from error
     digest = hashlib.sha256(root.encode()).hexdigest()[:16]

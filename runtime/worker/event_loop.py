@@ -56,7 +56,7 @@ class LoopThread:
             try:
                 self._loop.run_forever()
             except (KeyboardInterrupt, SystemExit) as error:  # from a callback, or a task that no call has started
-                _log.error("what ran on the event loop beside calls has ended with %r", error)
+                _log.error("a task other than a call has ended with %r on the event loop", error)
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -25,7 +25,7 @@ from hintplan.runtime.worker.clock import Clock
 Result = TypeVar("Result")
 
 _OURS = str(Path(__file__).parents[1])
-_ADVICE = "hand what blocks to asyncio.to_thread, or write a synchronous class"
+_ADVICE = "pass blocking calls to asyncio.to_thread, or write a synchronous class"
 
 
 class Caller(Protocol):

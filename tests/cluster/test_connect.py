@@ -93,7 +93,7 @@ def test_a_batch_plan_shares_its_cached_results_on_a_server_of_its_own(run: Run,
     assert (counts["cached"][name]["hit"], counts["cached"][name]["hits"]) == (True, 1)
     assert (end["event"], end["status"], end["jobs"], end["rows_out"]) == ("end", "finished", 2, 2)
     assert "+I[1, 7]" in done.stderr
-    assert "job is a batch plan: it takes what is there and stops, with or without --once" in done.stderr
+    assert "job is a batch plan: it reads the existing rows and stops, with or without --once" in done.stderr
     assert read_rows(tmp_path / "counts") == [{"k": 1, "n": 2}]
 
 

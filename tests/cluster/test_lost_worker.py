@@ -1,4 +1,4 @@
-"""A stream of a join and an aggregate goes on, and ends right, when a worker and its executor are killed."""
+"""A stream of a join and an aggregate continues, and ends right, when a worker and its executor are killed."""
 
 from __future__ import annotations
 

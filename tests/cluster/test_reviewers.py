@@ -127,7 +127,7 @@ def test_what_a_run_left_is_judged_without_spark(folder: Path, hintplan: Hintpla
     assert done.returncode == 0, done.stderr
     assert "+I[se, 2]" in done.stdout
     hintplan("set", "job.json", f"{TTL}=3 d")
-    assert "goes on" in hintplan("check", "job.json", "--checkpoint", "state")
+    assert "continues" in hintplan("check", "job.json", "--checkpoint", "state")
     (packages,) = installed().python.parents[1].glob("lib/python3*/site-packages")
     (tmp_path / "packages").mkdir()
     for entry in packages.iterdir():

@@ -49,7 +49,8 @@ def test_a_table_as_flink_would_declare_it_is_accepted(options):
 def test_an_unknown_connector_is_refused_with_the_nearest_and_all_known_names():
     assert findings({"connector": "filesytem"}) == [
         "tables.t.options.connector: there is no connector 'filesytem'\n"
-        "  hint: did you mean 'filesystem'? Known are blackhole, dataframe, datagen, delta, filesystem, http, iceberg, "
+        "  hint: did you mean 'filesystem'? Supported are blackhole, dataframe, datagen, delta, filesystem, http, "
+        "iceberg, "
         "jdbc, kafka, print, python, redis, upsert-kafka"
     ]
 
@@ -127,7 +128,7 @@ def test_what_is_printed_cannot_refer_to_the_environment():
 def test_a_literal_password_is_refused_and_never_repeated():
     found = findings({**SQLITE, "password": "hunter2"})
     assert len(found) == 1
-    assert found[0].startswith("tables.t.options.password: 'password' is a secret and must not stand in the text")
+    assert found[0].startswith("tables.t.options.password: 'password' is a secret and must not be in the text")
     assert "hunter2" not in found[0]
 
 

@@ -63,7 +63,7 @@ def test_a_table_that_looks_up_is_accepted(options):
         (POSTGRES | {"url": "jdbc:postgresql://me:pw@db/shop"}, "a user does not belong into the url"),
         (POSTGRES | {"table-name": "a.b.c"}, "expected a table, or schema.table"),
         (POSTGRES | {"table-name": 'a"b'}, "expected a table, or schema.table"),
-        (POSTGRES | {"password": "pw"}, "'password' is a secret and must not stand in the text"),
+        (POSTGRES | {"password": "pw"}, "'password' is a secret and must not be in the text"),
         (POSTGRES | {"statement.timeout": "5"}, "'statement.timeout' is '5'"),
         (POSTGRES | {"statement.timeout": "0 s"}, "expected a duration longer than nothing"),
         (POSTGRES | {"statment.timeout": "5 s"}, "did you mean 'statement.timeout'?"),

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 
 
 def steps(page: str) -> Iterator[tuple[str, list[str]]]:
-    """Each command, which goes on after ``>`` as in a shell, and the lines that are shown below it."""
+    """Each command, which continues after ``>`` as in a shell, and the lines that are shown below it."""
     for block in re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             first, *rest = part.rstrip("\n").split("\n")

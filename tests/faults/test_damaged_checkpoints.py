@@ -308,7 +308,7 @@ def test_the_state_of_another_operator_is_not_taken_for_its_own(job: Path, tmp_p
     checkpoint = without(job, "sink_result/state/join_o_c.1", tmp_path / "checkpoint")
     states = checkpoint / "sink_result" / "state"
     shutil.copytree(states / "aggregate_t.1", states / "join_o_c.1")
-    assert re.search(r"is of another state, that of aggregate_t \(state of join_o_c\)", reports(checkpoint))
+    assert re.search(r"belongs to another state, of aggregate_t \(state of join_o_c\)", reports(checkpoint))
 
 
 def test_a_partition_in_the_place_of_another_is_named(job: Path, tmp_path: Path) -> None:
@@ -342,4 +342,4 @@ def test_an_entry_of_the_record_that_is_missing_is_told(job: Path, tmp_path: Pat
     _, *others = record.read_text(encoding="utf-8").splitlines()
     assert others
     record.write_text("\n".join([*others, ""]), encoding="utf-8")
-    assert "hintplan has lost an entry: that of the plan that ran as number 1" in reports(tmp_path / "checkpoint")
+    assert "hintplan has lost the entry of the plan that ran as number 1" in reports(tmp_path / "checkpoint")

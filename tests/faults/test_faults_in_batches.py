@@ -106,7 +106,7 @@ FAULTS: dict[str, tuple[Parts, Callable[[Path], None], str, str]] = {
     "lost segment": (segments, Path.unlink, "join_o_c", ".arrow is missing"),
     "unreadable segment": (segments, to_directory, "join_o_c", "Is a directory"),
     "short manifest": (last_manifests, cut, "aggregate_t", ".manifest"),
-    "lost state": (lambda at: [at / "sink_result" / "state"], shutil.rmtree, "", "has no manifest any more"),
+    "lost state": (lambda at: [at / "sink_result" / "state"], shutil.rmtree, "", "no longer has a manifest"),
 }
 
 
@@ -218,7 +218,7 @@ def test_a_directory_that_is_gone_during_a_run_ends_it_and_the_run_goes_on_once_
         said = str(caught.value)
         # Which worker is given which partition is Spark's choice: another one has to read first.
         gone = r"cannot keep its state: \S*/state/\1\.1/0/\d is missing"
-        unread = r"cannot read its state: \S*/state/\1\.1/0/\d\S* (has no manifest any more|is missing)"
+        unread = r"cannot read its state: \S*/state/\1\.1/0/\d\S* (no longer has a manifest|is missing)"
         assert re.search(rf"operator (\w+) ({gone}|{unread})", said)
         assert "\tat " not in said
         with pytest.raises(RunError, match=r"sink_result/state/ is missing \(state of aggregate_t, join_o_c\)"):

@@ -1,4 +1,4 @@
-"""Faults end a run with what is wrong and what to do; once that is done, the run goes on without loss."""
+"""Faults end a run with what is wrong and what to do; once that is done, the run continues without loss."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ CASES = [
     Case("filesystem", "out/_spark_metadata", remove, LACKS.format("has none of them")),
     Case("filesystem", "out/_spark_metadata", file, "/out/_spark_metadata cannot be read: Not a directory"),
     Case("filesystem", "out/_spark_metadata", link, LINK.format(what="/out/_spark_metadata")),
-    Case("filesystem", "out/_spark_metadata/0", garbage, "/out/_spark_metadata/0 is not what Spark wrote there"),
+    Case("filesystem", "out/_spark_metadata/0", garbage, "/out/_spark_metadata/0 was changed after Spark wrote it"),
     Case("filesystem", "out/_spark_metadata/0", folder, "/out/_spark_metadata/0 cannot be read: Is a directory"),
     Case("filesystem", "out/_spark_metadata/0", link, LINK.format(what="/out/_spark_metadata/0")),
     Case("delta", "out/_delta_log", remove, "/out has files, but no log of a Delta table"),
@@ -101,11 +101,11 @@ CASES = [
     Case("delta", "out/_delta_log", link, LINK.format(what="/out/_delta_log")),
     Case("delta", ENTRY, link, LINK.format(what=f"/{ENTRY}")),
     Case("delta", ENTRY, folder, f"/{ENTRY} is a directory, where a file must be"),
-    Case("delta", ENTRY, garbage, f"/{ENTRY} is not what a Delta table has there: a line is not JSON"),
+    Case("delta", ENTRY, garbage, f"/{ENTRY} is not a log file of a Delta table: a line is not JSON"),
     Case("delta", ENTRY, remove, LACKS.format("has none of them")),
     Case("delta", ENTRY.replace("1.json", "0.json"), remove, "/0+.json is missing"),
     Case("iceberg", "metadata.json", link, LINK.format(what=r"/out/.*\.metadata.json")),
-    Case("iceberg", "metadata.json", garbage, "its metadata is not what an Iceberg table has: .*Invalid JSON"),
+    Case("iceberg", "metadata.json", garbage, "it is not the metadata of an Iceberg table: .*Invalid JSON"),
     Case("iceberg", "metadata.json", remove, r"/out/.*\.metadata.json.* No such file"),
 ]
 

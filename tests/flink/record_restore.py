@@ -2,7 +2,7 @@
 
     python record_restore.py            # with apache-flink 2.3 and Java 17; a few minutes
 
-A job counts rows by key, is cancelled, and goes on from its last checkpoint with another TTL. Rows arrive as files.
+A job counts rows by key, is cancelled, and continues from its last checkpoint with another TTL. Rows arrive as files.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ def test_slow_patterns_are_refused_where_they_stand(condition: str) -> None:
     tables = "CREATE TABLE t (x STRING) WITH ('connector' = 'datagen');\nCREATE TABLE s LIKE t;\n"
     tables = tables.replace("s LIKE t", "s (x STRING) WITH ('connector' = 'print')")
     query = f"INSERT INTO s SELECT x FROM t WHERE {condition};"
-    with pytest.raises(SqlError, match="repeats what can match the same text in several ways") as caught:
+    with pytest.raises(SqlError, match="repeats a part that can match the same text in several ways") as caught:
         compile_sql(tables + query)
     assert (caught.value.diagnostics[0].line, caught.value.diagnostics[0].column) == (3, query.index("'") + 1) or (
         "PARSE_URL" in condition

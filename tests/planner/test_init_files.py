@@ -154,7 +154,7 @@ def test_init_files_elsewhere_are_named_and_else_the_command_says_so(folder: Pat
     (jobs / "job.sql").write_text(JOB)
     done(jobs, "compile", "job.sql", *words, "-o", "job.json")
     told = done(jobs, "why", "job.json", "config.table.exec.state.ttl")
-    assert "its init file 'tables.sql' is not beside it" in told.stderr
+    assert "its init file 'tables.sql' is not in its directory" in told.stderr
     assert "../tables.sql:2:5" in done(jobs, "why", "job.json", "config.table.exec.state.ttl", *words).stdout
     assert "no differences" in done(jobs, "diff", "job.json", "job.sql", *words).stdout
     assert "unknown sink table" in done(jobs, "diff", "job.json", "job.sql", code=1).stderr

@@ -53,7 +53,7 @@ def test_edits_are_not_lost_in_silence(plan: Path, edit: list[str], named: str) 
     edited = plan.read_bytes()
     done = run("compile", "job.sql", "-o", "plan.json")
     assert isinstance(done.exception, hintplan.PlanError)
-    assert f"this plan has edits, which compiling the script anew would lose: {named}" in str(done.exception)
+    assert f"this plan has edits, which a recompilation of the script would lose: {named}" in str(done.exception)
     assert "--keep-edits plan.json carries them over, --overwrite drops them" in str(done.exception)
     assert plan.read_bytes() == edited
     assert run("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json").exit_code == 0

@@ -449,7 +449,7 @@ def test_another_insert_begins_and_the_one_that_is_there_goes_on(tmp_path: Path)
     other = "SELECT s, COUNT(*) AS n FROM o GROUP BY s"
     old, both = compiled(TOTALS), compiled(TOTALS, other)
     found = continuation(written_by(old), both)
-    assert {verdict.query: verdict.outcome for verdict in found.verdicts} == {"sink_r": "goes on", "sink_r2": "new"}
+    assert {verdict.query: verdict.outcome for verdict in found.verdicts} == {"sink_r": "continues", "sink_r2": "new"}
     assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": NEW}
     refuse(found, "checkpoint", allow_drop=False)
 
@@ -466,7 +466,7 @@ def test_an_insert_with_nothing_in_common_that_is_gone_goes_on_when_it_is_back(t
     record = written_by(both)
     found = continuation(record, one)
     assert outcomes(found) == {"aggregate_o": CARRIES, "aggregate_c": LEFT}
-    with pytest.raises(hintplan.RunError, match="sink_r2 is left behind, for the plan does not write sink_r2 any more"):
+    with pytest.raises(hintplan.RunError, match="sink_r2 is left behind, because the plan no longer writes sink_r2"):
         refuse(found, "checkpoint", allow_drop=False)
     refuse(found, "checkpoint", allow_drop=True)
 
@@ -488,14 +488,14 @@ def test_an_insert_that_shares_a_state_and_is_gone_begins_anew_when_it_is_back()
     record = written_by(both)
     found = continuation(record, one)
     (verdict,) = found.verdicts
-    assert (verdict.outcome, verdict.sinks) == ("goes on", ("sink_r2",))
+    assert (verdict.outcome, verdict.sinks) == ("continues", ("sink_r2",))
     assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_r2": LEFT}
-    with pytest.raises(hintplan.RunError, match="sink_r2 is left behind, for the plan does not write it any more"):
+    with pytest.raises(hintplan.RunError, match="sink_r2 is left behind, because the plan no longer writes it"):
         refuse(found, "checkpoint", allow_drop=False)
     record = record_after(found, record, one, partitions=1, spark="4.3.0")
     assert not continuation(record, one).loses
     back = {each.query: each for each in continuation(record, both).verdicts}
-    assert {name: each.outcome for name, each in back.items()} == {verdict.query: "goes on", "sink_r2": "new"}
+    assert {name: each.outcome for name, each in back.items()} == {verdict.query: "continues", "sink_r2": "new"}
     states = {name: {state.operator: state.outcome for state in each.states} for name, each in back.items()}
     assert states == {
         verdict.query: {"aggregate_r": CARRIES, "join_o_c": CARRIES},
@@ -515,7 +515,7 @@ def test_a_sink_of_files_that_is_back_does_not_write_where_its_former_query_has(
     found = continuation(record, with_files("r"))
     record = record_after(found, record, with_files("r"), partitions=1, spark="4.3.0")
     back = {verdict.query: verdict for verdict in continuation(record, with_files("r", "s")).verdicts}
-    assert {name: verdict.outcome for name, verdict in back.items()} == {"scan_o": "goes on", "sink_s": "refused"}
+    assert {name: verdict.outcome for name, verdict in back.items()} == {"scan_o": "continues", "sink_s": "refused"}
     assert "would write files to s, where scan_o has written" in back["sink_s"].because
 
 

@@ -15,7 +15,7 @@ _WINDOW = (
     "there are no windows of event time",
     "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL",
 )
-_OVER = ("window functions stand before OVER, in batch mode", "use GROUP BY in a stream")
+_OVER = ("window functions are supported before OVER, in batch mode", "use GROUP BY in a stream")
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
 _MODEL = ("models are not supported", "call a function of your own in Python")
 _REASONS: dict[str, tuple[str, str]] = {
@@ -145,7 +145,7 @@ _ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(("BOOL_AND", "LOGICAL_AND"), "write COUNT(*) FILTER (WHERE NOT condition) = 0"),
     "COLLECT_LIST": "write ARRAY_AGG(a)",
     "COLLECT_SET": "write ARRAY_AGG(DISTINCT a)",
-    **dict.fromkeys(("CURRENT_USER", "USER"), "leave it out: a job has no user that its rows could depend on"),
+    **dict.fromkeys(("CURRENT_USER", "USER"), "remove it: a job has no user"),
     **dict.fromkeys(("LEVENSHTEIN", "SOUNDEX"), "write a function of your own: CREATE FUNCTION ... LANGUAGE PYTHON"),
     "FORMAT": "write PRINTF('%d', a), or CONCAT(a, b)",
 }

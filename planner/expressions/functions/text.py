@@ -53,7 +53,7 @@ def _trim(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
 def _replace(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     """Compile REPLACE; refuse empty search text, because Flink finds it between all characters, and Spark nowhere."""
     check_arguments(source, name, args, ("text", "text", "text"), offset)
-    nonempty_text_literal(source, "what REPLACE looks for", args[1], offset)
+    nonempty_text_literal(source, "the text that REPLACE replaces", args[1], offset)
     return call("replace", args, STRING, offset)
 
 

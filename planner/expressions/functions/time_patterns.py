@@ -82,7 +82,7 @@ def pattern_parts(pattern: str, *, of_text: bool = False) -> tuple[Piece, ...]:
         elif (letters in _PARTS or re.fullmatch("S{1,9}", letters)) and not (of_text and letters[0] in "uQq"):
             parts.append(Piece(letters=letters))
         else:
-            reason, hint = _REASONS.get(letters[0], ("is not supported", f"letters are {_KNOWN}; quote what is text"))
+            reason, hint = _REASONS.get(letters[0], ("is not supported", f"letters are {_KNOWN}; quote literal text"))
             raise PatternError(f"'{letters}' in the pattern of DATE_FORMAT {reason}", hint)
     return tuple(parts)
 

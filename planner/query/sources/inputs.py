@@ -20,7 +20,7 @@ from hintplan.planner.translation.scope import Input
 from hintplan.plans.text.names import did_you_mean
 
 _CATALOG = ("default_catalog", "default_database")
-_LATERAL = "write FROM t, LATERAL TABLE(f(x)) AS T(a): a function is called for the rows of what stands before it"
+_LATERAL = "write FROM t, LATERAL TABLE(f(x)) AS T(a): a function is called for the rows of the tables before it"
 _REFUSED: dict[type, tuple[str, str]] = {
     exp.TableFromRows: ("a function without LATERAL is not supported here", _LATERAL),
     exp.Anonymous: ("a function without LATERAL is not supported here", _LATERAL),

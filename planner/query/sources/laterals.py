@@ -53,8 +53,8 @@ def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, bloc
     shown = tuple(Item(field=context.field(n, f.type), expr=FieldRef(field=f)) for n, f in named)
     if not context.batch and not is_insert_only(left):
         context.report.note(
-            f"rows that '{name}' is called for can change: a row that is taken back is a call of its own, and must "
-            "return what it returned before",
+            f"rows that '{name}' is called for can change: to retract a row, the function is called again, and must "
+            f"return the same rows",
             offset,
             "if it may not, call it before the join or aggregation that changes rows",
         )
@@ -121,7 +121,7 @@ def _call(context: Context, node: exp.Expr, offset: int) -> exp.Anonymous:
     """Return the call in ``TABLE(call)``; raise SqlError for anything else."""
     source = context.source
     if isinstance(node, exp.Unnest):
-        raise source.error("UNNEST stands without LATERAL", offset_of(node), "write CROSS JOIN UNNEST(arr) AS u(x)")
+        raise source.error("UNNEST takes no LATERAL", offset_of(node), "write CROSS JOIN UNNEST(arr) AS u(x)")
     if not isinstance(node, exp.Anonymous) or node.name.upper() != "TABLE":
         what = f"'{node.name}'" if isinstance(node, exp.Anonymous) else "this"
         raise source.error(f"{what} is not supported after LATERAL", offset_of(node) or offset, _FORM)

@@ -113,7 +113,8 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
                 "and a STATE_TTL hint sets how long rows wait for it",
             )
         raise source.error(
-            f"'{column.field.name}' is not a processing time: a table is looked up as it is when a row is processed",
+            f"'{column.field.name}' is not a processing time: a lookup reads the table at the time when a row is "
+            f"processed",
             offset,
             advice,
         )
@@ -277,7 +278,7 @@ def _warn_of_unmet(context: Context, resolved: ResolvedLookup, places: Mapping[t
         plural = "options" if len(unmet_options) > 1 else "option"
         verb = "have" if len(unmet_options) > 1 else "has"
         message = f"LOOKUP {plural} {options} {verb} no effect: {reason}"
-        context.report.warn_of_hint(message, min(at for at, _ in unmet_options), "remove what has no effect")
+        context.report.warn_of_hint(message, min(at for at, _ in unmet_options), "remove the part without effect")
 
 
 def _found_marker(on: tuple[Expr, ...], scan: LogicalScan) -> Field | None:

@@ -66,7 +66,7 @@ def _with_computed(context: Context, entry: TableEntry, scan: LogicalScan, field
         for name, function in column.functions.items():
             if built_in(name) is None and context.catalog.functions.get(name) is not function:
                 message = f"column '{column.name}' of '{scan.declared}' calls '{name}', which was dropped since"
-                raise context.source.error(message, scan.offset, "declare the table anew, below the function")
+                raise context.source.error(message, scan.offset, "declare the table again, below the function")
     values: dict[int, Expr] = {old: FieldRef(field=new) for old, new in fields.items()}
     read = {f.name: Item(field=f, expr=FieldRef(field=f)) for f in fields.values()}
     computed = {

@@ -26,7 +26,7 @@ TEXTS = ("csv", "json")
 AVRO_PACKAGE = "org.apache.spark:spark-avro_2.13"
 """The package with which Spark writes Avro files. PySpark does not include it."""
 
-_IGNORE_PARSE_ERRORS = "Whether what cannot be read becomes NULL; else such a row fails the run."
+_IGNORE_PARSE_ERRORS = "true: values that cannot be read become NULL; false: such a row fails the run."
 _UNREAD = "unreadable values become NULL without a warning"
 
 FORMAT_OPTIONS: tuple[Setting, ...] = (
@@ -38,53 +38,53 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         "csv.field-delimiter",
         "character",
         default=",",
-        description="What stands between fields: one character, or \\t.",
+        description="The delimiter between fields: one character, or \\t.",
     ),
     option(
         "csv.quote-character",
         "character",
         default='"',
-        description="What stands around fields; doubled inside of them.",
+        description="The quote character around fields; doubled inside them.",
     ),
-    option("csv.disable-quote-character", "bool", default="false", description="Whether there is no quoting at all."),
+    option("csv.disable-quote-character", "bool", default="false", description="true: fields are never quoted."),
     option(
         "csv.escape-character",
         "character",
-        description="What takes away the meaning of the next character; the quote character if absent.",
+        description="The escape character; the quote character if absent.",
     ),
-    option("csv.allow-comments", "bool", default="false", description="Whether lines that start with # are skipped."),
+    option("csv.allow-comments", "bool", default="false", description="true: lines that start with # are skipped."),
     option("csv.null-literal", description="The text that means NULL."),
     option(
         "parquet.compression",
         "choice",
         choices=("snappy", "gzip", "zstd", "lz4", "uncompressed"),
         default="snappy",
-        description="How files of Parquet are compressed.",
+        description="The compression of Parquet files.",
     ),
     option(
         "orc.compress",
         "choice",
         choices=("zstd", "zlib", "snappy", "lz4", "none"),
         default="zstd",
-        description="How files of ORC are compressed.",
+        description="The compression of ORC files.",
     ),
     option(
         "avro.codec",
         "choice",
         choices=("snappy", "deflate", "zstandard", "bzip2", "xz", "null"),
         default="snappy",
-        description="How files of Avro are compressed.",
+        description="The compression of Avro files.",
     ),
     option(
         "avro.timestamp_mapping.legacy",
         "bool",
         default="true",
-        description="Whether TIMESTAMP is timestamp-millis in Avro, and not local-timestamp.",
+        description="true: TIMESTAMP is timestamp-millis in Avro; false: local-timestamp-millis.",
     ),
 )
 
 _RULES = "a sink closes its files at the end of each micro-batch; set 'source.max-files-per-trigger', or the trigger"
-_COMMITS = "a partition is committed by each micro-batch that adds files to it; no watermark and no class is asked"
+_COMMITS = "each micro-batch commits the partitions to which it adds files; watermarks and policy classes are not used"
 
 IDLE: Mapping[str, str] = {
     "sink.rolling-policy.": _RULES,
@@ -104,11 +104,11 @@ REFUSED: Mapping[str, str] = {
     "sink.partition-commit.": _COMMITS,
     "partition.time-extractor.": _COMMITS,
     "source.path.regex-pattern": "all files of the directory are read; choose by METADATA FROM 'file.path' in a query",
-    "parquet.utc-timezone": "TIMESTAMP is without a zone in Parquet, and is read and written as it is",
-    "parquet.": "of Parquet's settings only 'parquet.compression' is known",
-    "orc.": "of ORC's settings only 'orc.compress' is known",
+    "parquet.utc-timezone": "TIMESTAMP has no time zone in Parquet, and is read and written unchanged",
+    "parquet.": "the only setting of Parquet that is supported is 'parquet.compression'",
+    "orc.": "the only setting of ORC that is supported is 'orc.compress'",
     "json.encode.decimal-as-plain-number": "DECIMAL is always written without an exponent",
-    "json.fail-on-missing-field": "a field that is not there is NULL",
+    "json.fail-on-missing-field": "a missing field is NULL",
     "json.timestamp-format.standard": "times are written as in SQL, and read in both forms",
     "raw.charset": "text is UTF-8",
     "raw.endianness": "only text and bytes are read and written, a line each",
@@ -237,7 +237,7 @@ def _check_raw(path: str, table: Table) -> Iterator[Diagnostic]:
     for key in ("source.changelog", "sink.changelog"):
         if table.options.get(key, "false").lower() != "false":
             yield Diagnostic(
-                message=f"{key!r} needs a field op beside the row, which lines of raw have not",
+                message=f"{key!r} needs a field op next to the row, which raw lines do not have",
                 hint="use json",
                 path=f"{path}.{key}",
             )

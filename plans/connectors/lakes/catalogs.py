@@ -27,18 +27,20 @@ SNAPSHOT, TIMESTAMP, TAG = "snapshot-id", "as-of-timestamp", "tag"
 SQLITE_URL = "jdbc:sqlite:"
 
 CATALOG_OPTIONS = (
-    option("catalog-name", required=True, description="The name of the catalog, which one of SQLite is asked for."),
-    option(TYPE, required=True, description="What the catalog is: rest, or jdbc, which is a database of SQLite."),
-    option(URI, required=True, description="Where it is: http(s)://host/path, or jdbc:sqlite:path."),
+    option(
+        "catalog-name", required=True, description="The name of the catalog, by which a catalog in SQLite is found."
+    ),
+    option(TYPE, required=True, description="The kind of catalog: rest, or jdbc for a SQLite database."),
+    option(URI, required=True, description="The address: http(s)://host/path, or jdbc:sqlite:path."),
     option("catalog-database", required=True, description="The database of the table in the catalog."),
     option("catalog-table", required=True, description="The name of the table in its database."),
     option(
-        WAREHOUSE, description="The directory of the tables, or s3://bucket/path; of REST, what the catalog calls it."
+        WAREHOUSE, description="The directory of the tables, or s3://bucket/path; for REST, the catalog's name of it."
     ),
     option(LOCATION, description="The directory of the table, or s3://bucket/path, or of all that it may be in."),
     option("credential", secret=True, description="The client and its secret for a token of a REST catalog."),
     option("token", secret=True, description="The token for a REST catalog."),
-    option("oauth2-server-uri", description="Who gives tokens for a REST catalog; the catalog itself if absent."),
+    option("oauth2-server-uri", description="The server of tokens for a REST catalog; the catalog itself if absent."),
     *S3_OPTIONS,
 )
 SNAPSHOT_OPTIONS = (
@@ -84,7 +86,7 @@ def check_catalog(path: str, table: Table) -> Iterator[Diagnostic]:
     kind = table.options.get(TYPE, "")
     if kind.lower() not in ("rest", "jdbc"):
         yield Diagnostic(
-            message=f"{TYPE!r} is {kind!r}, {_OTHERS.get(kind.lower(), 'which is not known')}",
+            message=f"{TYPE!r} is {kind!r}, {_OTHERS.get(kind.lower(), 'which is unknown')}",
             hint="write 'rest' or 'jdbc', and register the table there",
             path=f"{path}.{TYPE}",
         )
@@ -97,7 +99,7 @@ def check_catalog(path: str, table: Table) -> Iterator[Diagnostic]:
             )
     if not _is_place(table):
         yield Diagnostic(
-            message=f"where the files of the table may be is not said, by {WAREHOUSE!r} or {LOCATION!r}",
+            message=f"the place of the table's files is set neither by {WAREHOUSE!r} or {LOCATION!r}",
             hint=f"write '{LOCATION}' = 's3://bucket/path', or the path of a directory",
             path=f"{path}.{WAREHOUSE if WAREHOUSE in table.options else 'connector'}",
         )

@@ -28,7 +28,7 @@ def check_columns(path: str, table: Table) -> Iterator[Diagnostic]:
     for name in table.partitioned_by:
         if types.get(name, _DIVIDE[0]) not in _DIVIDE:
             yield Diagnostic(
-                message=f"partition column {name!r} is of type {types[name]}, by which no such table is divided here",
+                message=f"partition column {name!r} is of type {types[name]}, which cannot partition such a table here",
                 hint=f"divide the table by columns of {', '.join(_DIVIDE)}",
                 path=partitions_path,
             )

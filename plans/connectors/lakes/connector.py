@@ -14,7 +14,7 @@ SINK_OPTIONS = (
         minimum=0,
         maximum=1_000,
         default="3",
-        description="How often a sink tries again when somebody else has changed the table meanwhile.",
+        description="The number of retries of a sink after concurrent changes of the table.",
     ),
     option(
         "sink.parallelism",

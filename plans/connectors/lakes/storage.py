@@ -62,7 +62,7 @@ def check_place(path: str, table: Table, option_name: str) -> Iterator[Diagnosti
         )
     elif "@" in place.authority:
         yield Diagnostic(
-            message="a user does not belong into the path, and a password must not stand in the text",
+            message="a path must not contain a user or a password",
             hint="write 's3.access-key-id' and 's3.secret-access-key' = '${env:NAME}'",
             path=option_path,
         )

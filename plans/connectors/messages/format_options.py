@@ -30,9 +30,9 @@ FORMATS = (*ROWS, *CHANGELOGS)
 MESSAGE = f"{PROTOBUF}.message-class-name"
 DESCRIPTORS = f"{PROTOBUF}.descriptor-file"
 
-_IGNORE = "Whether what cannot be read becomes NULL, and a message of which nothing can be read is skipped."
+_IGNORE = "true: values that cannot be read become NULL, and messages that cannot be read at all are skipped."
 _UNREAD = "unreadable values become NULL or are skipped without a warning"
-_STANDARD = "How times are written: SQL is 2020-01-01 00:00:00, ISO-8601 is 2020-01-01T00:00:00."
+_STANDARD = "The notation of times: SQL is 2020-01-01 00:00:00, ISO-8601 is 2020-01-01T00:00:00."
 
 
 def _lenient(name: str) -> Setting:
@@ -48,7 +48,9 @@ def _times(name: str) -> Setting:
 def _of_registry(name: str) -> tuple[Setting, ...]:
     return (
         option(f"{name}.url", description="The schema registry, as http://host:8081 or https://host."),
-        option(f"{name}.subject", description="What the schema of a sink is registered under; topic-value if absent."),
+        option(
+            f"{name}.subject", description="The subject under which a sink registers its schema; topic-value if absent."
+        ),
         option(f"{name}.basic-auth.user-info", secret=True, description="user:password, as ${env:NAME}."),
         option(f"{name}.bearer-auth.token", secret=True, description="A token, as ${env:NAME}."),
     )
@@ -56,20 +58,30 @@ def _of_registry(name: str) -> tuple[Setting, ...]:
 
 FORMAT_OPTIONS: tuple[Setting, ...] = (
     _lenient("json"),
-    option("json.fail-on-missing-field", "bool", default="false", description="Whether a field must be there."),
+    option("json.fail-on-missing-field", "bool", default="false", description="true: a missing field is an error."),
     _times("json"),
     option(
         "json.encode.decimal-as-plain-number",
         "bool",
         default="false",
-        description="Whether DECIMAL is written without an exponent.",
+        description="true: DECIMAL is written without an exponent.",
     ),
-    option("json.encode.ignore-null-fields", "bool", default="false", description="Whether NULL is not written."),
+    option(
+        "json.encode.ignore-null-fields",
+        "bool",
+        default="false",
+        description="true: fields that are NULL are not written.",
+    ),
     _lenient("csv"),
-    option("csv.field-delimiter", "character", default=",", description="What stands between fields."),
-    option("csv.quote-character", "character", default='"', description="What stands around fields; doubled inside."),
-    option("csv.disable-quote-character", "bool", default="false", description="Whether there is no quoting at all."),
-    option("csv.escape-character", "character", description="What takes away the meaning of the next character."),
+    option("csv.field-delimiter", "character", default=",", description="The delimiter between fields."),
+    option(
+        "csv.quote-character",
+        "character",
+        default='"',
+        description="The quote character around fields; doubled inside.",
+    ),
+    option("csv.disable-quote-character", "bool", default="false", description="true: fields are never quoted."),
+    option("csv.escape-character", "character", description="The escape character."),
     option("csv.null-literal", description="The text that means NULL."),
     option("raw.charset", choices=("UTF-8",), default="UTF-8", description="The encoding of text."),
     option(
@@ -79,12 +91,12 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         default="big-endian",
         description="The order of the bytes of a number.",
     ),
-    option("avro.encoding", "choice", choices=("binary",), default="binary", description="How Avro is encoded."),
+    option("avro.encoding", "choice", choices=("binary",), default="binary", description="The encoding of Avro."),
     option(
         "avro.timestamp_mapping.legacy",
         "bool",
         default="true",
-        description="Whether TIMESTAMP is timestamp-millis in Avro, and not local-timestamp.",
+        description="true: TIMESTAMP is timestamp-millis in Avro; false: local-timestamp-millis.",
     ),
     *_of_registry(CONFLUENT),
     option(
@@ -95,16 +107,16 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         "protobuf.ignore-parse-errors",
         "bool",
         default="false",
-        description="Whether a message that cannot be read is skipped.",
+        description="true: a message that cannot be read is skipped.",
         loses="unreadable messages are skipped without a warning",
     ),
     option(
         "protobuf.read-default-values",
         "bool",
         default="false",
-        description="Whether a field that is absent is its default value, and not NULL.",
+        description="true: an absent field has its default value; false: NULL.",
     ),
-    option("protobuf.write-null-string-literal", description="What NULL is in arrays and maps of text."),
+    option("protobuf.write-null-string-literal", description="The text for NULL in arrays and maps."),
     _lenient("debezium-json"),
     _times("debezium-json"),
     option(
@@ -151,16 +163,14 @@ def _of_parts(options: Mapping[str, str]) -> dict[str, str]:
 
 _OF_SCHEMAS = ("url", "subject")
 _PARSED = "it is about how Flink parses, and changes no row"
-_KEYS_OF_MAPS = (
-    "leave it out where the table is only read; where it is written, leave keys that are NULL out in the query"
-)
+_KEYS_OF_MAPS = "remove it if the table is only read; if it is written, filter out NULL keys in the query"
 _CERTIFICATES = (
-    "leave it out, and install the authority of a registry's certificate in the system of the driver and of each worker"
+    "remove it, and install the authority of a registry's certificate in the system of the driver and of each worker"
 )
 IDLE_OF_FORMATS = _of_parts(
     {
         **{
-            f"{name}.{way}.credentials-source": f"'{name}.{way}.{login_option}' says who logs in"
+            f"{name}.{way}.credentials-source": f"'{name}.{way}.{login_option}' sets the user"
             for name in OF_REGISTRY
             for way, login_option in (("basic-auth", "user-info"), ("bearer-auth", "token"))
         },
@@ -171,7 +181,7 @@ IDLE_OF_FORMATS = _of_parts(
 INSTEAD_OF_OPTIONS = _of_parts(
     {
         **{f"{name}.schema-registry.{fact}": f"write '{name}.{fact}'" for name in OF_REGISTRY for fact in _OF_SCHEMAS},
-        **{f"{name}.schema": "leave it out: the columns of the table say it" for name in OF_REGISTRY},
+        **{f"{name}.schema": "remove it: the columns of the table determine it" for name in OF_REGISTRY},
         **{
             f"{name}.ssl.{store}.{fact}": _CERTIFICATES
             for name in OF_REGISTRY
@@ -182,7 +192,7 @@ INSTEAD_OF_OPTIONS = _of_parts(
         "json.map-null-key.literal": _KEYS_OF_MAPS,
         "debezium-json.map-null-key.mode": _KEYS_OF_MAPS,
         "csv.array-element-delimiter": "write 'json': CSV has no arrays here",
-        "csv.allow-comments": "leave it out, and read the lines with 'raw': WHERE NOT line LIKE '#%'",
+        "csv.allow-comments": "remove it, and read the lines with 'raw': WHERE NOT line LIKE '#%'",
         "maxwell-json.ignore-parse-errors": "write 'debezium-json.ignore-parse-errors'",
     }
 )
@@ -199,13 +209,13 @@ PREFIX = "key.fields-prefix"
 
 PART_OPTIONS: tuple[Setting, ...] = (
     option("key.format", "choice", choices=ROWS, description="The format of keys."),
-    option(PREFIX, description="What the columns of the key start with, and its fields do not."),
+    option(PREFIX, description="The prefix of the key columns, which the fields of the key do not have."),
     option("value.format", "choice", choices=FORMATS, description="The format of values."),
     option(
         INCLUDE,
         "choice",
         choices=("ALL", "EXCEPT_KEY"),
         default="ALL",
-        description="Whether the columns of the key are in the value, too.",
+        description="ALL: the value has the columns of the key, too; EXCEPT_KEY: it does not.",
     ),
 )

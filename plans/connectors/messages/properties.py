@@ -30,7 +30,7 @@ SERVERS = f"{PROPERTY}bootstrap.servers"
 _PORT = 9092
 _JAAS = "sasl.jaas.config"
 _ALLOWS = "a run reads with --allow-env"
-_LISTED = "remove it, or see docs/connectors/kafka.md#properties-of-kafkas-client for those that are"
+_LISTED = "remove it, or see docs/connectors/kafka.md#properties-of-kafkas-client for the supported ones"
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
 _FILES = ("ssl.truststore.location", "ssl.keystore.location")
 _SECRETS = (_JAAS, "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password")
@@ -111,9 +111,9 @@ _VALUES: Mapping[tuple[str, str], str] = {
     ("sasl.mechanism", "AWS_MSK_IAM"): _LOGS_IN,
     ("sasl.mechanism", "OAUTHBEARER"): _LOGS_IN,
     ("ssl.endpoint.identification.algorithm", ""): "the certificates of the brokers must have the names of "
-    "'properties.bootstrap.servers' (subjectAltName): issue them anew if they have not, then leave this out",
-    ("acks", "0"): "write 'all': what a broker loses would be missing",
-    ("acks", "1"): "write 'all': what a broker loses would be missing",
+    "'properties.bootstrap.servers' (subjectAltName): if they do not, reissue them; then remove this",
+    ("acks", "0"): "write 'all': otherwise rows that a broker loses would be missing",
+    ("acks", "1"): "write 'all': otherwise rows that a broker loses would be missing",
 }
 """Hints for refused values of properties."""
 _LOADS = re.compile(r"\bclass(es)?\b|interceptor|reporter|provider|callback|assignor|partitioner|oauthbearer|engine")
@@ -164,7 +164,7 @@ def check_properties(path: str, table: Table) -> Iterator[Diagnostic]:
     """Yield the problems of the properties of ``table``."""
     if (text := table.options.get(SERVERS)) is not None:
         if "${" in text:
-            problem = "the environment must not say which servers a table has"
+            problem = "the environment must not set the servers of a table"
             yield Diagnostic(message=problem, hint="write host:port", path=f"{path}.{SERVERS}")
         else:
             try:
@@ -194,7 +194,8 @@ def _refused(name: str, path: str) -> Diagnostic:
         return Diagnostic(message=f"the property {name!r} cannot be set: {_REASONS[name]}", hint="remove it", path=path)
     if _LOADS.search(name):
         message = (
-            f"the property {name!r} is refused, as a plan must not say which classes a client loads or whom it asks"
+            f"the property {name!r} is refused, because a plan must not choose the classes that a client loads or "
+            f"the servers that it contacts"
         )
         return Diagnostic(message=message, hint=_INSTEAD.get(name, "remove it"), path=path)
     close = None if name in _INSTEAD else nearest(name, tuple(ALLOWED))

@@ -26,7 +26,7 @@ BOUNDED_OPTIONS = (
         "choice",
         choices=("unbounded", "latest-offset", "timestamp", "specific-offsets"),
         default="unbounded",
-        description="Where a batch job stops to read.",
+        description="The position at which a batch job stops.",
     ),
     option(
         f"scan.bounded.{_OFFSETS}", description="The first offset not read of each partition, for specific-offsets."
@@ -39,7 +39,7 @@ STARTUP_OPTIONS = (
         MODE,
         "choice",
         choices=("earliest-offset", "latest-offset", "timestamp", "specific-offsets"),
-        description="Where a source is read from when the checkpoint is new; required for a source.",
+        description="The start position of a source with a new checkpoint; required for a source.",
     ),
     option(f"scan.startup.{_OFFSETS}", description="The offsets of partitions, for specific-offsets."),
     option(f"scan.startup.{_TIMESTAMP}", "int", maximum=2**53, description="Milliseconds since 1970, for timestamp."),
@@ -54,7 +54,7 @@ def partition_offsets(text: str) -> dict[int, int]:
         if match is None:
             raise ValueError(f"{part!r} is not of the form partition:0,offset:42")
         if int(match[1]) in offsets:
-            raise ValueError(f"partition {match[1]} stands there twice")
+            raise ValueError(f"partition {match[1]} is there twice")
         offsets[int(match[1])] = int(match[2])
     if not offsets:
         raise ValueError("there is no partition")
@@ -70,8 +70,8 @@ def check_start(path: str, table: Table) -> Iterator[Diagnostic]:
     """Require the startup mode in a table that is a source."""
     if MODE not in table.options:
         yield Diagnostic(
-            message=f"nothing says where reading starts: {MODE!r} is not set, and offsets of consumer groups, where "
-            "Flink starts then, are not used",
+            message=f"there is no start position: {MODE!r} is not set, and the offsets of consumer groups, with "
+            f"which Flink starts in this case, are not used",
             hint=f"set '{MODE}' = 'earliest-offset', or to 'latest-offset', 'timestamp' or 'specific-offsets'",
             path=f"{path}.{MODE}",
         )
@@ -98,8 +98,8 @@ def check_startup(path: str, table: Table) -> Iterator[Diagnostic]:
                 hint = f"write '{key}' = 'partition:0,offset:42;partition:1,offset:300'"
                 yield Diagnostic(message=f"{key!r}: {error}", hint=hint, path=f"{path}.{key}")
             if ";" in table.options.get("topic", ""):
-                message = f"{key!r} says offsets of one topic, and the table has several"
+                message = f"{key!r} has offsets of one topic, and the table has several"
                 yield Diagnostic(message=message, hint="name one topic", path=f"{path}.{key}")
             elif "topic-pattern" in table.options:
-                message = f"{key!r} says offsets of one topic, and the table has a pattern"
+                message = f"{key!r} has offsets of one topic, and the table has a pattern"
                 yield Diagnostic(message=message, hint="write 'topic' instead of 'topic-pattern'", path=f"{path}.{key}")

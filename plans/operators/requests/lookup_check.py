@@ -53,10 +53,10 @@ def _check_modes(operator: Lookup, plan: Declared, *, insert_only: bool) -> Iter
         message = f"the {connector} connector looks up in this mode only: {lookups[0]}"
         yield Diagnostic(message=message, path=f"{path}.async.enabled", hint=f"write {value_text(not waits.enabled)}")
     if waits.output_mode == "allow_unordered" and not insert_only:
-        message = "the input has updates and deletions, which must not overtake what they change"
+        message = "the input has updates and deletions, which must not overtake the rows that they change"
         yield Diagnostic(message=message, path=f"{path}.async.output-mode", hint='write "ordered"')
     if retry is not None and full:
-        message = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
+        message = "a FULL cache holds the whole table: another attempt would not find more"
         yield Diagnostic(message=message, path=f"{path}.retry", hint="write null")
     if retry is not None and retry.mode == "deferred" and plan.mode == "batch":
         message = "a batch job keeps no state to park a row in"

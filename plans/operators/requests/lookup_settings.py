@@ -181,7 +181,7 @@ def with_retry(operator: Lookup, plan: Declared, wanted: tuple[Value, Value] | N
         groups.pop("retry", None)
         return groups
     if _is_full(groups):
-        message = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
+        message = "a FULL cache holds the whole table: another attempt would not find more"
         hint = f"set {operator.id}.cache.{CACHE}=PARTIAL or NONE first"
         raise PlanError(f"'retry' has no effect here: {message}", path=f"operators.{operator.id}.retry", hint=hint)
     parks = plan.mode != "batch" and groups["async"].values["output-mode"] == "allow_unordered"

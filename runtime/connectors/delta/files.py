@@ -41,9 +41,9 @@ def files_of(target: LakeTarget, version: int | None) -> tuple[ListedFile, ...]:
         check_delta_columns(target, {field.name: json.loads(field.to_json()) for field in table.schema().fields})
         if unread := unread_features(table):
             raise RunError(
-                f"table {target.name} cannot be read: {target.storage.root} has the feature {unread[0]}, of which "
-                "only other readers know",
-                hint="copy the rows into a table without it, or have what drops the feature rewrite the files",
+                f"table {target.name} cannot be read: {target.storage.root} has the feature {unread[0]}, which "
+                f"hintplan does not support",
+                hint="copy the rows into a table without it, or drop the feature in a way that rewrites the files",
                 path=target.path,
             )
         refuse_parts_elsewhere(target, table)

@@ -19,7 +19,7 @@ from hintplan.runtime.connectors.lakes.target import LakeTarget
 
 _LOG = "_delta_log"
 _ENTRY = re.compile(r"[0-9]{20}\.json")
-_HINT = "put back what was there, from a backup or another copy of the table"
+_HINT = "restore the file from a backup or another copy of the table"
 
 
 def refuse_no_files(target: LakeTarget) -> None:
@@ -52,7 +52,7 @@ def _spoilt(log: str) -> Iterator[str]:
                 for line in entry:
                     json.loads(line)
         except ValueError:
-            yield f"{path} is not what a Delta table has there: a line is not JSON"
+            yield f"{path} is not a log file of a Delta table: a line is not JSON"
     numbers = [int(name.partition(".")[0]) for name in entry_names]
     has_checkpoint = any(".checkpoint." in name for name in os.listdir(log))
     first = numbers[0] if has_checkpoint and numbers else 0

@@ -197,7 +197,7 @@ def check_delta_columns(target: LakeTarget, there: Mapping[str, Any]) -> None:
         if name not in there:
             raise RunError(
                 f"the Delta table {target.storage.root} has no column {name!r}",
-                hint="add it there, or leave it out of CREATE TABLE",
+                hint="add it there, or remove it from CREATE TABLE",
                 path=target.path,
             )
         if _plain(there[name]["type"]) != _plain(field["type"]):

@@ -90,7 +90,7 @@ def _portions(path: str, name: str, types: Mapping[str, DataType]) -> Iterator[l
 
 def _row(record: object, convert: list[tuple[str, Callable[[Any], Any]]]) -> tuple[Any, ...]:
     if not isinstance(record, dict):
-        raise ValueError("its schema is none of a record")
+        raise ValueError("its schema is not a record")
     values = []
     for column, decode in convert:
         try:
@@ -112,7 +112,7 @@ def records(data: bytes) -> Iterator[Any]:
     codec = metadata.get("avro.codec", b"null").decode()
     unpack = _CODECS.get(codec)
     if unpack is None:
-        raise ValueError(f"it is compressed with {codec!r}; known are {', '.join(_CODECS)}")
+        raise ValueError(f"it is compressed with {codec!r}; supported are {', '.join(_CODECS)}")
     sync = source.read(_SYNC_BYTES)
     while source.tell() < len(data):
         count, size = (int(schemaless_reader(source, "long", None)) for _ in range(2))  # type: ignore[arg-type]

@@ -134,7 +134,7 @@ def _refuse_old_times(rows: pa.Table, path: str, name: str) -> None:
                 raise RunError(
                     f"table {name}: column {field.name} of {path} has times before {_SURE_SINCE}, and an old Spark has "
                     "written it by another calendar",
-                    hint="write the file anew with Spark 3 or later",
+                    hint="rewrite the file with Spark 3 or later",
                 )
 
 

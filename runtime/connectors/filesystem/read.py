@@ -164,7 +164,7 @@ def _load(read: TableRead, reader: Reader, load: Callable[[Reader, str], DataFra
     except (Py4JJavaError, IllegalArgumentException) as error:
         raise RunError(
             f"table {name} cannot be read: {table.options['path']}: {root_cause(error)}",
-            hint="check the scheme and the host of the path, and whether Spark has what the file system needs",
+            hint="check the scheme and the host of the path, and whether Spark has the packages of the file system",
             path=f"tables.{name}.options.path",
         ) from error
     if lenient:

@@ -104,7 +104,7 @@ def refuse_unread_files(path: str, name: str, *, below: bool = False) -> None:
             if entry.is_symlink() and (link := link_to_nowhere(os.fsdecode(entry.path))) is not None:
                 raise RunError(
                     f"table {name} cannot be read: {link}, and Spark would pass it over",
-                    hint="put back what it leads to, or remove the link",
+                    hint="restore its target, or remove the link",
                     path=f"tables.{name}.options.path",
                 )
             if below and entry.is_dir():
@@ -163,7 +163,7 @@ def _is_at(url: Column, depth: int) -> Column:
         )
 
     directory = F.substring_index(F.substring_index(url, "/", -2), "/", 1)
-    late = F.concat(F.lit("there are partitions now, which were not there when the run began; start it again: "), url)
+    late = F.concat(F.lit("there are new partitions since the run began; start it again: "), url)
     return F.when(first(depth + 1) == url, True).otherwise(
         F.when(F.contains(directory, F.lit("=")), F.raise_error(late).cast("boolean")).otherwise(False)
     )

@@ -141,7 +141,9 @@ def _in_orc(instant: Column, name: str) -> Column:
     message = F.concat(
         F.lit(f"table {name}: "),
         instant.cast("string"),
-        F.lit(" is in the last second before 1970, which files of ORC cannot tell from the next one; use parquet"),
+        F.lit(
+            " is in the last second before 1970, which ORC files cannot distinguish from the next second; use parquet"
+        ),
     )
     return F.when(micros.between(-999_000, -1), F.raise_error(message).cast("timestamp")).otherwise(instant)
 
@@ -157,8 +159,8 @@ def _zone(spark: SparkSession, name: str, table: Table) -> str:
         return _UTC
     if is_remote(spark):
         raise RunError(
-            f"table {name} has TIMESTAMP in files of ORC, which go by the time zone of Spark's JVM, and a client of "
-            "Spark Connect is not told which that is",
+            f"table {name} has TIMESTAMP in ORC files, which depend on the time zone of Spark's JVM, and a Spark "
+            f"Connect client cannot read that time zone",
             hint="use parquet",
             path=f"tables.{name}.options.format",
         )

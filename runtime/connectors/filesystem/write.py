@@ -124,7 +124,7 @@ def _refuse_lost_place(name: str, table: Table) -> None:
     if link is not None:
         raise RunError(
             f"table {name} cannot be written to: {link}",
-            hint="put back what it leads to, or correct the path",
+            hint="restore its target, or correct the path",
             path=f"tables.{name}.options.path",
         )
 
@@ -150,8 +150,8 @@ def saving(df: DataFrame, name: str, table: Table, place: str) -> Callable[[], N
     if path_exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
         raise RunError(
             f"table {name} cannot be written to by a batch job: a streaming job has written to "
-            f"{table.options['path']!r}, and what it did not write would not be read from there",
-            hint="choose another path, or remove what the streaming job wrote",
+            f"{table.options['path']!r}, and Spark would not read other files there",
+            hint="choose another path, or remove the files of the streaming job",
             path=f"tables.{name}.options.path",
         )
     out = (
@@ -173,7 +173,7 @@ def _refuse_spoilt(path: str) -> None:
         return
     try:
         with open(place.local_path, "rb") as entry:
-            problem = None if entry.read(2) == _HEAD else "is not what Spark wrote there"
+            problem = None if entry.read(2) == _HEAD else "was changed after Spark wrote it"
     except FileNotFoundError:  # a link, or a path on another file system that Spark uses by default
         link = link_to_nowhere(place.local_path)
         problem = None if link is None else f"cannot be read: {link}"
@@ -182,5 +182,5 @@ def _refuse_spoilt(path: str) -> None:
     if problem is not None:
         raise RunError(
             f"{place.local_path} {problem}",
-            hint="put back what was there, or write to another directory from a new checkpoint",
+            hint="restore the files, or write to another directory from a new checkpoint",
         )

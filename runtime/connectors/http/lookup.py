@@ -122,7 +122,7 @@ class _Service:
             target = str(response.url.join(response.headers["location"]))
             is_same_host = http_host("url", target) == self.origin
         except (ValueError, httpx.InvalidURL):
-            raise self.error("the server redirects to what is no url") from None
+            raise self.error("the server redirects to an invalid url") from None
         if not is_same_host:
             raise self.error(
                 "the server redirects to another host, scheme or port", hint="write the final address as the 'url'"
@@ -151,7 +151,7 @@ class _Service:
             hint = "check 'authorization'" if status in (401, 403) else "check 'url'"
             raise self.error(f"the server answered {_status(response)}", hint=hint)
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise self.error("the server sent a compressed response, which was not asked for")
+            raise self.error("the server sent a compressed response without a request for one")
         try:
             value = parse_json(body)
         except ValueError as error:
@@ -246,7 +246,7 @@ def _settings(context: LookupContext) -> dict[str, Any]:
         if not _HEADER_VALUE.fullmatch(headers[name]):
             raise RunError(
                 f"the header {name} would get characters that a header cannot have",
-                hint="check the environment variable that it refers to, for a line break at its end, say",
+                hint="check the environment variable that it refers to, for example for a line break at its end",
                 path=f"tables.{context.table}",
             )
     return {

@@ -135,7 +135,7 @@ def _message(error: Exception, target: LakeTarget) -> str:
     if file is not None and (link := link_to_nowhere(file[1])) is not None:
         return link
     text = redacted(" ".join(raw.split()) or type(error).__name__, target.options)
-    return f"its metadata is not what an Iceberg table has: {text}" if _METADATA.search(raw) else text
+    return f"it is not the metadata of an Iceberg table: {text}" if _METADATA.search(raw) else text
 
 
 def _identifier(target: LakeTarget) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ def check_iceberg_columns(target: LakeTarget, there: Schema) -> None:
     types = {column.name: column.type for column in target.columns}
     for wanted in iceberg_schema(target).fields:
         if wanted.name not in fields:
-            raise _unfit(target, f"has no column {wanted.name!r}", "add it there, or leave it out of CREATE TABLE")
+            raise _unfit(target, f"has no column {wanted.name!r}", "add it there, or remove it from CREATE TABLE")
         actual = fields[wanted.name].field_type
         if not is_same_type(actual, wanted.field_type):
             raise _unfit(

@@ -66,8 +66,8 @@ class TableScan:
         label = str(self.parts) if self.pushed_filter is None else f"{self.parts} {self.pushed_filter}"
         if any(pin.label != label for pin in heeded.values()):
             raise RunError(
-                f"table {self.context.table} was divided otherwise, or asked for other rows, when batch {pins.batch} "
-                "began, of which a part is kept",
+                f"table {self.context.table} had other splits or another filter when batch {pins.batch} began, of "
+                f"which a part is kept",
                 hint="set the options scan.partition.* and the query as they were, and change them once the table is "
                 "read",
                 path=f"tables.{self.context.table}.options",

@@ -50,7 +50,8 @@ _HINTS = {
     sqlite3.SQLITE_IOERR: "check its disk, and whether there is room, then run again",
     sqlite3.SQLITE_READONLY: "give the user of the run the right to write to the file and its directory",
     sqlite3.SQLITE_BUSY: "another program holds a lock on the file; let it end its transaction, then run again",
-    sqlite3.SQLITE_CORRUPT: "restore the file from a backup, with the checkpoint of that time, or start both anew",
+    sqlite3.SQLITE_CORRUPT: "restore the file from a backup, with the checkpoint of that time, or start both from "
+    "scratch",
 }
 """Hints for SQLite's primary result codes."""
 
@@ -138,7 +139,8 @@ def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id:
         if done is not None and done[0] > batch_id:
             raise RunError(
                 f"table {table.name!r} in {path} has batch {done[0]} of this query, which is at batch {batch_id}",
-                hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both anew",
+                hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both "
+                "from scratch",
             )
         if done is None or done[0] < batch_id:
             connection.executemany(_insert(table), rows)

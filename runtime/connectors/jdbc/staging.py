@@ -63,7 +63,7 @@ def _checked(cursor: DatabaseCursor, dialect: ServerDialect, target: DatabaseTar
         if actual is None:
             raise RunError(
                 f"table {target.options['table-name']!r} in {dialect.title} has no column {column.name!r}",
-                hint="add it there, or leave it out of CREATE TABLE",
+                hint="add it there, or remove it from CREATE TABLE",
                 path=target.path,
             )
         if not dialect.fits(column, actual):
@@ -234,7 +234,8 @@ def is_next_batch(dialect: ServerDialect, target: DatabaseTarget, done: int, bat
         raise RunError(
             f"table {target.options['table-name']!r} in {dialect.title} has batch {done} of this query, which is at "
             f"batch {batch}",
-            hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both anew",
+            hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both from "
+            "scratch",
             path=target.path,
         )
     return done < batch

@@ -83,7 +83,7 @@ def missing_messages(spark: SparkSession, table: Table, facts: SinkFacts) -> str
         kind = Unavailable if is_transient(error) else RunError
         cause = redacted(root_cause(error), table.options)
         raise kind(
-            f"nobody says where topic {table.options['topic']!r} ends, which this checkpoint has written to: {cause}",
+            f"the end of topic {table.options['topic']!r}, to which this checkpoint has written, is unknown: {cause}",
             hint="is the broker up, and may the user of the run describe the topic?",
         ) from error
     if _NAMELESS not in (current["topic"], facts["topic"]) and current["topic"] != facts["topic"]:
@@ -91,7 +91,7 @@ def missing_messages(spark: SparkSession, table: Table, facts: SinkFacts) -> str
     for number, end in facts["ends"].items():
         ends_at = current["ends"].get(number)
         if ends_at is None:
-            return f"has no partition {number} any more"
+            return f"no longer has partition {number}"
         if ends_at < end:
             return f"ends at offset {ends_at} in partition {number}, and ended at {end}"
     return None

@@ -71,7 +71,7 @@ def _stream(read: TableRead, read_as: Messages) -> DataFrame:
     if is_bounded_topic(table):
         raise RunError(
             f"table {name} has an end, which only batch jobs heed",
-            hint="remove it, and run with --once to take what is there",
+            hint="remove it, and run with --once to read the existing rows",
             path=f"tables.{name}.options.{BOUNDED}",
         )
     start = {"startingOffsets": _FIRST} if read_as.upserts else _starting(table)

@@ -85,7 +85,8 @@ def _is_next(target: LakeTarget, done: int, batch: int) -> bool:
     if done > batch:
         raise RunError(
             f"{target.called} has batch {done} of this query, which is at batch {batch}",
-            hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both anew",
+            hint="its checkpoint is older than the table: restore the checkpoint that wrote it, or start both from "
+            "scratch",
             path=target.path,
         )
     return done < batch

@@ -93,7 +93,7 @@ class FileReading:
                 ids.get(_number(part)) == part.name for part in _parts(found, file_names[name])
             ):
                 raise RunError(
-                    f"table {self.table}: what is in column {name!r} was renamed or dropped since a file was written",
+                    f"table {self.table}: a part of column {name!r} was renamed or dropped since a file was written",
                     hint="rewrite the files of the table, as rewrite_data_files does",
                     path=f"tables.{self.table}",
                 )

@@ -35,7 +35,7 @@ class LakeTarget:
         """Raise RunError if the directory of the table, or a directory above it, is a dangling link."""
         link = link_to_nowhere(self.storage.root) if self.storage.is_local else None
         if link is not None:
-            hint = "put back what it leads to, or correct the path"
+            hint = "restore its target, or correct the path"
             raise RunError(f"table {self.name} cannot be used: {link}", hint=hint, path=self.path)
 
     @property

@@ -137,7 +137,7 @@ def record_reader(schema: Schema) -> Callable[[bytes], dict[str, Any]]:
         except FAULTS as error:
             raise ValueError(f"it is not of its schema of Avro: {error or type(error).__name__}") from None
         if not isinstance(record, dict):
-            raise ValueError("its schema is none of a record")
+            raise ValueError("its schema is not a record")
         return record
 
     return read

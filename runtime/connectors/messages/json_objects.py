@@ -49,7 +49,7 @@ def json_row_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], S
                 return None
             raise
         if complete and (missing := [name for name, _ in fields if name not in document]):
-            raise ValueError(f"field {missing[0]!r} is not there")
+            raise ValueError(f"field {missing[0]!r} is missing")
         return values_of(document, fields)
 
     return decode

@@ -134,4 +134,4 @@ def _answer(registry: Registry, path: str, body: bytes | None, wanted: str) -> A
         raise RunError(f"{shown} does not answer {path} as a schema registry does") from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
-        raise RunError(f"the schema registry at {shown} cannot be asked: {reason}") from None
+        raise RunError(f"the schema registry at {shown} does not respond: {reason}") from None

@@ -164,7 +164,7 @@ class Messages:
         lenient = f"{name}.ignore-parse-errors" in SETTINGS
         return RunError(
             f"table {self.table}: the {part} of the message at topic {topic}, partition {partition}, offset {offset} "
-            f"is not what its format, {name}, and the columns say: {problem}",
+            f"does not fit its format, {name}, and the columns: {problem}",
             hint="correct the table" + (f", or set '{name}.ignore-parse-errors' = 'true'" if lenient else ""),
             path=f"tables.{self.table}",
         )

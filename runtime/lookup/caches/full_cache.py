@@ -92,7 +92,7 @@ class FullCache:
         """Return the rows of each of ``keys``; a key that is not in the table has none."""
         contents = self._contents
         if contents is None:
-            raise RunError(f"{self._policy.where}: the full cache was asked before it was loaded")
+            raise RunError(f"{self._policy.where}: the full cache was used before it was loaded")
         places = contents.find(keys)
         # The last entry of both arrays belongs to ABSENT_PLACE, the place of all keys that are not in the table.
         return KeyedRows(

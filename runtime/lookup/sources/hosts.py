@@ -33,7 +33,7 @@ def refuse_link_local(host: str, port: int, *, path: str) -> None:
         return
     if any(is_link_local(address) for address in addresses):
         raise RunError(
-            f"the host {host} has a link-local address, which no run asks",
+            f"the host {host} has a link-local address, which is never allowed",
             hint="such addresses are services of the machine itself, credentials of a cloud among them",
             path=path,
         )

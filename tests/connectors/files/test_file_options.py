@@ -59,8 +59,8 @@ def test_what_changes_no_row_is_noted_with_the_reason(option: str, reason: str) 
         ("sink.partition-commit.policy.class", "a partition is committed by each micro-batch"),
         ("sink.partition-commit.watermark-time-zone", "a partition is committed by each micro-batch"),
         ("partition.time-extractor.kind", "a partition is committed by each micro-batch"),
-        ("parquet.block.size", "of Parquet's settings only 'parquet.compression' is known"),
-        ("orc.stripe.size", "of ORC's settings only 'orc.compress' is known"),
+        ("parquet.block.size", "the only setting of Parquet that is supported is 'parquet.compression'"),
+        ("orc.stripe.size", "the only setting of ORC that is supported is 'orc.compress'"),
     ],
 )
 def test_what_flink_has_besides_is_refused_with_the_reason(option: str, reason: str) -> None:

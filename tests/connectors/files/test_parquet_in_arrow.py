@@ -76,7 +76,7 @@ def test_a_query_gives_the_same_whoever_reads_its_files(
     first = run(spark, tmp_path)
     assert folded(tmp_path) == expected(300)
     assert sum(batch.rows_in for batch in first.new_batches()) == 304
-    # A checkpoint that was begun with one reader goes on with the other.
+    # A checkpoint that was begun with one reader continues with the other.
     add(tmp_path / "orders", NAMES[3], orders(300, 400), 1_700_000_010)
     with monkeypatch.context() as patch:
         patch.setattr(connectors, "read_in_arrow", lambda *_: None)

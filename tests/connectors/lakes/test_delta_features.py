@@ -117,7 +117,7 @@ def test_a_table_with_deletion_vectors_is_overwritten_as_a_whole(
 def test_a_file_that_would_not_be_taken_away_is_refused(
     spark: SparkSession, tmp_path: Path, way: str, name: str, fits: bool
 ) -> None:
-    """Spark writes "é" into the log as it is, delta-rs takes "%C3%A9" away and goes on to read the other."""
+    """Spark writes "é" into the log as it is, delta-rs takes "%C3%A9" away and continues to read the other."""
     made(tmp_path, divided=True)
     (first, *_) = [each["add"] for each in actions(tmp_path / "t") if "add" in each]
     (tmp_path / "t" / unquote(name)).parent.mkdir()

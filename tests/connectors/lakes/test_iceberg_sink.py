@@ -183,12 +183,12 @@ REST = "'catalog-type' = 'rest', 'uri' = 'http://localhost:1'"
         ("id INT", "'catalog-type' = 'hive', 'uri' = 'x', 'warehouse' = 'w'", "'catalog-type' is 'hive', which nobody"),
         ("id INT", "'catalog-type' = 'jdbc', 'uri' = 'jdbc:mysql://h/d', 'warehouse' = 'w'", "must start with jdbc"),
         ("id INT", "'catalog-type' = 'rest', 'uri' = 'https://me@host', 'warehouse' = '/w'", "must start with http"),
-        ("id INT", f"{JDBC}", "where the files of the table may be is not said, by 'warehouse' or 'location'"),
+        ("id INT", f"{JDBC}", "the place of the table's files is set neither by 'warehouse' or 'location'"),
         ("id INT", f"{REST}, 'warehouse' = 'quick'", "where the files of the table may be is not said"),
         ("id INT", f"{JDBC}, 'warehouse' = 'hdfs://n/t'", "the path is of 'hdfs', and only local"),
         ("id INT", f"{JDBC}, 'warehouse' = 'w', 's3.region' = 'x'", "'s3.region' has no effect on local files"),
         ("id INT", f"{JDBC}, 'warehouse' = 'w', 'token' = '${{env:X}}'", "'token' has no effect on a"),
-        ("id INT", f"{REST}, 'location' = 'w', 'token' = 'x'", "'token' is a secret and must not stand in the text"),
+        ("id INT", f"{REST}, 'location' = 'w', 'token' = 'x'", "'token' is a secret and must not be in the text"),
         ("id INT", f"{JDBC}, 'warehouse' = 'w', 'partitioned-by' = 'id'", "write PARTITIONED BY (...) after the"),
         ("id INT", f"{JDBC}, 'warehouse' = 'w', 'tag' = 'a', 'snapshot-id' = '1'", "'tag' and 'snapshot-id' both"),
         ("id INT", f"{JDBC}, 'warehouse' = 'w', 'write-format' = 'orc'", "files are of Parquet"),
@@ -219,7 +219,7 @@ def test_fields_that_were_renamed_are_not_read_as_null(spark: SparkSession, lake
     with lake.table("t").update_schema() as update:
         update.rename_column(("r", "y"), "w")
     renamed = lake_table(lake, "t", ("r", "ROW<x INT, w INT, z INT>"), ("v", "INT"))
-    with pytest.raises(Exception, match="what is in column 'r' was renamed or dropped since a file was written"):
+    with pytest.raises(Exception, match="a part of column 'r' was renamed or dropped since a file was written"):
         read_back(spark, renamed)
     assert read_back(spark, lake_table(lake, "t", ("v", "INT"))) == [(3,)]
 

@@ -177,7 +177,7 @@ INSERT INTO r SELECT {", ".join("id" if "id" in part else "1" for part in column
     ("columns", "by", "said"),
     [
         ("id INT", "day", "'day'"),
-        ("id INT, x DOUBLE", "x", "partition column 'x' is of type DOUBLE, by which no such table is divided here"),
+        ("id INT, x DOUBLE", "x", "partition column 'x' is of type DOUBLE, which cannot partition such a table here"),
         ("id INT", "id", "all columns are of the partitions"),
     ],
 )

@@ -61,7 +61,7 @@ def dropped(lake: Any, at: Path) -> str:
         (at / "lake" / "r").mkdir()
     else:
         SqlCatalog("lake", uri=f"sqlite:///{lake.catalog}").drop_table(("db", "r"))
-    return "is not there any more"
+    return "no longer exists"
 
 
 DAMAGES = [put_back, rolled_back, made_anew, dropped]
@@ -142,7 +142,7 @@ def test_a_snapshot_goes_on_with_a_table_that_is_as_old(spark: SparkSession, tmp
 def test_a_batch_that_was_killed_before_its_end_is_written_again(
     spark: SparkSession, tmp_path: Path, kind: str
 ) -> None:
-    """Its mark is there, and says nothing of what the table must have; that before it does."""
+    """Its mark is there, and does not mention what the table must have; that before it does."""
     lake = LAKES[kind](tmp_path / "lake")
     job = CopyJob(spark, tmp_path, lake.options("r"))
     job.batch(1)
@@ -178,4 +178,4 @@ def test_iceberg_without_its_catalog_names_the_table(spark: SparkSession, tmp_pa
     job.batch(2)
     with sqlite3.connect(lake.catalog) as catalog:
         catalog.execute("DELETE FROM iceberg_tables")
-    job.refuses("is not there any more")
+    job.refuses("no longer exists")

@@ -228,7 +228,7 @@ class TestLookups:
     @pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"])
     def test_a_link_local_address_is_not_asked(self, service, mode, host):
         place = context({"connector": "http", "url": f"http://{host}/{{code}}"}, RATE, keys=["code"])
-        with pytest.raises(RunError, match="has a link-local address, which no run asks"):
+        with pytest.raises(RunError, match="has a link-local address, which is never allowed"):
             asked(mode, place).__enter__()
 
     @pytest.mark.parametrize("slow", ["header", "body"])

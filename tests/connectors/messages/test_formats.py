@@ -128,7 +128,7 @@ def test_what_is_no_object_is_refused_or_skipped() -> None:
     assert strict(b"{}") == [None]
     complete = row_decoder(value_part(table("v INT", format="json", json__fail_on_missing_field="true")), ["v"])
     assert complete(b'{"v": null}') == [None]
-    with pytest.raises(ValueError, match="field 'v' is not there"):
+    with pytest.raises(ValueError, match="field 'v' is missing"):
         complete(b"{}")
 
 

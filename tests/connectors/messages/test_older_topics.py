@@ -36,7 +36,7 @@ def numbers(broker: Broker, topic: str) -> list[int]:
 
 def dropped(broker: Broker, topic: str, checkpoint: Path) -> str:
     broker.drop(topic)
-    return "is not there any more"
+    return "no longer exists"
 
 
 def made_anew(broker: Broker, topic: str, checkpoint: Path) -> str:
@@ -53,7 +53,7 @@ def put_back(broker: Broker, topic: str, checkpoint: Path) -> str:
 
 def narrowed(broker: Broker, topic: str, checkpoint: Path) -> str:
     edit(checkpoint, "ends", {"0": 2, "1": 0})
-    return "has no partition 1 any more"
+    return "no longer has partition 1"
 
 
 def edit(checkpoint: Path, key: str, value: object) -> None:

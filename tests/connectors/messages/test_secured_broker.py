@@ -100,5 +100,5 @@ def test_who_knows_the_password_reads_and_writes(
     run(spark, script, tmp_path / "checkpoint", policy)
     assert sorted(json.loads(message.value or b"")["id"] for message in broker.read(copies)) == [2, 3]
     broker.drop(copies)
-    with pytest.raises(RunError, match=r"batches up to 0 to .*, which is not there any more"):
+    with pytest.raises(RunError, match=r"batches up to 0 to .*, which no longer exists"):
         run(spark, script, tmp_path / "checkpoint", policy)

@@ -151,7 +151,7 @@ class Job:
 
     @contextmanager
     def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """The same as a process that goes on, with what it starts in a group of its own; killed at the end."""
+        """The same as a process that continues, with what it starts in a group of its own; killed at the end."""
         command = self.command("run", "job.json", "--checkpoint", self.checkpoint, *words)
         with open(self.directory / "stderr", "w") as log:
             process = subprocess.Popen(

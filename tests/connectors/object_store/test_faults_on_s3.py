@@ -1,4 +1,4 @@
-"""A server of S3 that fails for a while, in whatever it is asked: a run goes on, and its results are right."""
+"""A server of S3 that fails for a while, in whatever it is asked: a run continues, and its results are right."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_run_goes_on_when_the_server_is_back(job: Job, fault: Fault) -> None:
     ],
 )
 def test_a_right_that_is_missing_ends_the_run_with_its_name(job: Job, part: str, said: str) -> None:
-    """At once, for time does not mend it; once the right is given, the run goes on."""
+    """At once, for time does not mend it; once the right is given, the run continues."""
     job.order(BATCHES)
     job.compile()
 

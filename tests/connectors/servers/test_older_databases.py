@@ -19,7 +19,7 @@ from tests.sample import each_once
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=2)]
 
-EMPTY = "was made anew, or emptied as a whole, and has no rows"
+EMPTY = "was recreated or emptied, and has no rows"
 COMMITS = "hintplan_commits"
 
 
@@ -86,12 +86,12 @@ def emptied(database: Database, create: str) -> str:
 
 def dropped(database: Database, create: str) -> str:
     database.execute("DROP TABLE r")
-    return "is not there any more"
+    return "no longer exists"
 
 
 def lost(database: Database, create: str) -> str:
     database.clear()
-    return "is not there any more"
+    return "no longer exists"
 
 
 DAMAGES = [put_back, made_anew, emptied, dropped, lost]
@@ -169,7 +169,7 @@ def test_a_user_who_may_not_write_to_the_table_of_commits_goes_on(
         assert database.rows("SELECT id FROM r ORDER BY id") == [(1,), (2,)]
         assert database.rows(f"SELECT * FROM {COMMITS}") == []
         database.execute("DROP TABLE r")
-        poor.refuses("is not there any more")
+        poor.refuses("no longer exists")
     finally:
         database.clear()
         database.execute("DROP ROLE poor")

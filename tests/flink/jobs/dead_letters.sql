@@ -1,4 +1,4 @@
--- Validation of incoming orders: what is good goes on, what is not goes to a dead letter table with the reason.
+-- Validation of incoming orders: what is good continues, what is not goes to a dead letter table with the reason.
 SET 'pipeline.name' = 'dead-letters';
 
 CREATE TABLE orders (

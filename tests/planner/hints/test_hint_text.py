@@ -118,12 +118,12 @@ def test_malformed_hint_is_refused_at_the_exact_place(hint: str, place: str, mes
 @pytest.mark.parametrize(
     ("query", "place", "message", "advice"),
     [
-        ("SELECT DISTINCT /*+ STATE_TTL('t'='1d') */ a FROM t", "2:31", "a hint must stand directly after SELECT",
+        ("SELECT DISTINCT /*+ STATE_TTL('t'='1d') */ a FROM t", "2:31", "a hint must be directly after SELECT",
          "put it before DISTINCT"),
-        ("SELECT * /*+ STATE_TTL('t'='1d') */ FROM t", "2:24", "a hint must stand directly after SELECT",
+        ("SELECT * /*+ STATE_TTL('t'='1d') */ FROM t", "2:24", "a hint must be directly after SELECT",
          "move it: SELECT /*+ ... */ ..."),
         # Flink accepts and forgets this one
-        ("SELECT COUNT(*) FROM t /*+ STATE_TTL('t'='1d') */", "2:38", "a hint must stand directly after SELECT",
+        ("SELECT COUNT(*) FROM t /*+ STATE_TTL('t'='1d') */", "2:38", "a hint must be directly after SELECT",
          "move it: SELECT /*+ ... */ ..."),
         ("SELECT COUNT(*) FROM t AS x /*+ OPTIONS('number-of-rows'='1') */", "2:47",
          "OPTIONS must follow the name of a table in FROM, JOIN or INSERT INTO",

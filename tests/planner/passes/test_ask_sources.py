@@ -136,10 +136,10 @@ def test_a_filter_that_nobody_repeats_or_nobody_can_be_asked_is_refused() -> Non
     unfiltered = tuple(replace(e, filter=None) if isinstance(e, Calc) else e for e in plan.operators)
     (found,) = plan_problems(replace(plan, operators=unfiltered))
     assert found.path == "operators.scan_t.filter"
-    assert found.message == "'scan_t' is asked for some rows only, and 'calc_t' does not filter them"
+    assert found.message == "'scan_t' has a filter, and 'calc_t' does not filter them"
     columns = tuple(column for column in plan.tables["t"].columns if column.name not in ("a", "r"))
     options = {**plan.tables["t"].options, "url": "jdbc:sqlite:shop.db"}
     in_file = replace(plan.tables["t"], columns=columns, options=options)
     (found,) = plan_problems(replace(plan, tables={**plan.tables, "t": in_file}))
     assert found.path == "operators.scan_t.filter"
-    assert found.message == "the source of table 't' cannot be asked for some of its rows"
+    assert found.message == "the source of table 't' cannot evaluate a filter"

@@ -118,14 +118,14 @@ def test_a_lookup_of_a_view_that_each_branch_asks_for_itself_is_said(readers: st
     said = found.diagnostic
     assert (found.severity, said.line, said.column) == ("warning", 2, column(script))
     assert said.message == (
-        "'v' is read again here, and each reader makes its lookup join with 'rates' at 2:72 for itself: "
-        f"the source is asked once for each of {times} branches, and its answers may differ"
+        "'v' is read again here, and each reader makes its lookup join with 'rates' at 2:72 separately: "
+        f"the source gets a request for each of {times} branches, and the responses may differ"
     )
     assert said.hint is not None
     assert ("CACHED" in said.hint) is (mode == BATCH)
     assert (f"each of {', '.join(operators)} has settings of its own" in said.hint) is (len(operators) > 1)
     assert repeated == [{"target": "rates", "operators": operators, "times": times}]
-    assert f"asked once per branch, answers may differ: rates {times} times ({', '.join(operators)})\n" in tree
+    assert f"sent once per branch, responses may differ: rates {times} times ({', '.join(operators)})\n" in tree
 
 
 @pytest.mark.parametrize("readers", READERS)
@@ -206,8 +206,8 @@ def test_a_call_is_a_note(view: str, place: str, function: str) -> None:
     assert found.severity == "note"
     assert (found.diagnostic.line, found.diagnostic.column) == (2, column(sql))
     assert found.diagnostic.message == (
-        f"'v' is read again here, and each reader makes its call of '{function}' at {place} for itself: it is called "
-        "once for each of 2 branches, and what it returns may differ"
+        f"'v' is read again here, and each reader makes its call of '{function}' at {place} separately: it is called "
+        f"once for each of 2 branches, and its results may differ"
     )
     assert f"answers may differ: {function} 2 times (" in tree
 

@@ -117,7 +117,7 @@ def test_what_cannot_be_derived_is_refused_where_it_stands(statements: str, plac
 
 
 def test_an_insert_before_alter_and_one_after_it_are_not_one_plan() -> None:
-    with pytest.raises(SqlError, match="'orders' was declared anew since another INSERT of this plan used it"):
+    with pytest.raises(SqlError, match="'orders' was declared again after another INSERT of this plan used it"):
         compile_sql(f"{TABLES}{SUMS.format('orders')} ALTER TABLE orders SET ('path' = 'x'); {SUMS.format('orders')}")
 
 

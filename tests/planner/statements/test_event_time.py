@@ -19,7 +19,7 @@ INSERT INTO r
 WINDOWS = "is not supported: there are no windows of event time"
 COMPUTED = "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL"
 OVER = "window functions (OVER) are not supported in a stream, though Flink runs this one"
-INSTEAD = "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"
+INSTEAD = "use GROUP BY; batch mode allows them in SELECT, QUALIFY and ORDER BY"
 NO_WATERMARK = "is not supported: a micro-batch has no watermark"
 HOUR = "INTERVAL '1' HOUR"
 MINUTES = "INTERVAL '5' MINUTE"
@@ -78,7 +78,7 @@ REFUSED = {
     ),
     "a table at a rowtime": (
         "SELECT t.k, d.rate FROM t\nJOIN d FOR SYSTEM_TIME AS OF ^t.ts ON t.k = d.k",
-        "'ts' is not a processing time: a table is looked up as it is when a row is processed",
+        "'ts' is not a processing time: a lookup reads the table at the time when a row is processed",
         "declare a column proc_time AS PROCTIME() in the table, and write FOR SYSTEM_TIME AS OF o.proc_time",
     ),
     "OVER a range": (
@@ -131,7 +131,7 @@ REFUSED = {
     "the last rows that change as they come": (
         "SELECT k, n FROM (SELECT k, ^ROW_NUMBER() OVER (PARTITION BY k ORDER BY pt DESC) AS n "
         "FROM (SELECT k, COUNT(*) AS c, PROCTIME() AS pt FROM t GROUP BY k)) WHERE n <= 2",
-        "the latest by processing time are known of rows that are only added, but these can change",
+        "the latest row by processing time needs insert-only rows, but these rows can change",
         "order by a column with the time of a row",
     ),
 }

@@ -135,7 +135,7 @@ TOPIC = (
     ("column", "message"),
     [
         ("e INT METADATA FROM 'leader-epoch'",
-         "METADATA 'leader-epoch' of the kafka connector is not supported: Spark does not tell it"),
+         "METADATA 'leader-epoch' of the kafka connector is not supported: Spark does not provide it"),
         ("e STRING METADATA FROM 'value.source.table'",
          "METADATA 'value.source.table' of the kafka connector is not supported: what formats know"),
         ("e TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'", "METADATA 'timestamp' can only be read"),

@@ -163,5 +163,5 @@ def test_an_overwriting_sink_is_in_the_plan_and_in_what_is_said_of_it(by: str, e
     appends = compile_sql(script.replace("OVERWRITE", "INTO"), name="job")
     (change,) = compare_plans(appends, plan)
     assert (change.path, change.after) == ("sink_x.overwrite", expected)
-    assert change.note == "ROWS THAT ARE THERE ARE TAKEN AWAY"
+    assert change.note == "EXISTING ROWS ARE DELETED"
     assert [*overwriting_sinks(appends)] == []

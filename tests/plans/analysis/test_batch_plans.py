@@ -117,7 +117,7 @@ def test_a_stream_caches_no_results(plan: Plan, patched: Callable[..., str], ref
 def test_a_batch_plan_keeps_no_state_and_takes_nothing_back(plan: Plan) -> None:
     message = edited(plan, mode="batch")
     assert message.count("a batch plan keeps no state") == 2
-    assert "the changelog says +I, -D, but it must be +I" in message
+    assert "the changelog is +I, -D, but it must be +I" in message
 
 
 def test_a_source_that_never_ends_is_refused_in_batch(batch: Plan) -> None:
@@ -188,7 +188,7 @@ def test_config_and_origins_out_of_step_are_told_with_the_mending_edit(batch: Pl
     with pytest.raises(hintplan.PlanError) as caught:
         hintplan.loads(json.dumps(document))
     message = str(caught.value)
-    assert "nothing was said of 'enabled'" in message
+    assert "there was no value for 'enabled'" in message
     assert f"hintplan set plan.json config.{key}='true'" in message
 
 

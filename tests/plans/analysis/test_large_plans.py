@@ -148,7 +148,7 @@ def test_paths_to_sinks_are_counted_and_limited() -> None:
 def test_a_path_is_at_most_as_deep_as_spark_can_walk_it() -> None:
     # A scan, calcs and a sink.
     assert api.loads(api.dumps(chain(MAX_DEPTH - 2)))
-    message = f"more than {MAX_DEPTH} operators stand on one path from a source to 'sink_s'"
+    message = f"more than {MAX_DEPTH} operators are on one path from a source to 'sink_s'"
     with pytest.raises(api.PlanError, match=message):
         api.loads(api.dumps(chain(MAX_DEPTH - 1)))
 

@@ -160,7 +160,7 @@ def test_an_operator_below_its_consumer_is_refused(plan: Plan) -> None:
     first, second, *rest = plan.operators
     assert (
         "operators.calc_o.inputs[0]: 'scan_orders' stands below 'calc_o', which reads it\n"
-        "  hint: operators stand in dependency order: inputs before their consumers"
+        "  hint: operators must be in dependency order: inputs before their consumers"
     ) in messages(replace(plan, operators=(second, first, *rest)))
 
 
@@ -183,7 +183,7 @@ def test_an_operator_below_its_consumer_is_refused(plan: Plan) -> None:
         ),
         (
             {"pipeline.name": "x"},
-            "config.pipeline.name: 'pipeline.name' does not stand in config: it is 'name' at the top of the plan",
+            "config.pipeline.name: 'pipeline.name' is not in config: it is 'name' at the top of the plan",
         ),
     ],
 )
@@ -275,7 +275,7 @@ def test_a_changelog_that_hides_deletions_is_refused(patched: Patched) -> None:
         hintplan.loads(patched(('"changelog": ["+I", "-D"]', '"changelog": ["+I"]')), allow_fact_edits=True)
     first, *_ = caught.value.diagnostics
     assert str(replace(first, line=None, column=None)) == (
-        "operators.join_o_c.changelog: the changelog says +I, but it must be +I, -D"
+        "operators.join_o_c.changelog: the changelog is +I, but it must be +I, -D"
     )
 
 

@@ -91,8 +91,8 @@ def test_a_change_that_drops_state_fails_until_it_is_accepted(ci: Run, repositor
     failed = ci("--comment", "comment.md")
     assert failed.returncode == 1
     assert (
-        "  error: fails by its effect on running jobs, drop: some state is not used any more, and a run must be told "
-        "to go on without it; --fail-on incompatible accepts it\n" in failed.stdout
+        "  error: fails by its effect on running jobs, drop: some state is no longer used, and a run needs a flag to "
+        "continue without it; --fail-on incompatible accepts it\n" in failed.stdout
     )
     assert failed.stdout.endswith("2 plans checked · 1 failed\n")
     assert "--fail-on incompatible accepts it" in (repository / "comment.md").read_text()

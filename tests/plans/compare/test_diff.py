@@ -117,7 +117,7 @@ def test_operators_that_come_and_go_are_named_with_their_kind(plan: Plan) -> Non
 
 def test_another_parallelism_keeps_state_and_waits_for_a_new_checkpoint(plan: Plan) -> None:
     assert lines(plan, set_value(plan, "config.parallelism.default", "8")[0]) == [
-        "+ config.parallelism.default | 8 | state kept, divided anew when the run starts",
+        "+ config.parallelism.default | 8 | state kept, redistributed when the run starts",
         "1 setting changed · no operator changed · running state stays readable",
     ]
 

@@ -46,7 +46,7 @@ def job(key: str = "id", *, literals: str = "1, 2", tables: str = TABLES, query:
 
 
 def tried(*plans: Plan, keep: Collection[str] = ()) -> tuple[Continuation, CheckpointRecord]:
-    """How the last of ``plans`` goes on where the others have run; it ``keep``s, or else they do."""
+    """How the last of ``plans`` continues where the others have run; it ``keep``s, or else they do."""
     record, lines, found = None, [], continuation(None, plans[0], partitions=2)
     for plan in plans:
         found = continuation(record, plan, partitions=2, keep=keep if record is not None and plan is plans[-1] else ())
@@ -122,7 +122,7 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
     assert [(state.place, state.kept) for state in query.states] == [(state.place, (2,)) for state in old.states]
     assert [state.stored for state in query.states] == [state.lineage for state in old.states]
     stay = "(TTL never). Rows that only the new plan lets in are missing from before this start."
-    assert f"of what is kept by --keep-state: the rows that are there stay {stay}" in check_text(kept, record, after)
+    assert f"of what is kept by --keep-state: existing rows stay {stay}" in check_text(kept, record, after)
     counted = check_text(kept, record, after, start=Start(at=0, kept=319))
     assert f"of what is kept by --keep-state: 319 rows stay {stay}" in counted
 
@@ -144,12 +144,12 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
     ("after", "keep", "said", "hint"),
     [
         pytest.param(
-            job(literals="1, 3"), [JOIN], f"{JOIN} cannot be kept without that of {DEDUPLICATE}, whose rows",
+            job(literals="1, 3"), [JOIN], f"{JOIN} cannot be kept without the state of {DEDUPLICATE}, whose rows",
             f"--keep-state {DEDUPLICATE} keeps that too", id="without what it is made of",
         ),
         pytest.param(
-            job("k"), [JOIN], f"{JOIN} cannot be kept without that of {DEDUPLICATE}",
-            "--allow-state-drop goes on without",
+            job("k"), [JOIN], f"{JOIN} cannot be kept without the state of {DEDUPLICATE}",
+            "--allow-state-drop continues without",
             id="what it is made of cannot be kept",
         ),
         pytest.param(

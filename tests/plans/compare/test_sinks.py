@@ -1,4 +1,4 @@
-"""Which sink goes on as which: by what an ``INSERT`` means, whatever its place among those into the same table."""
+"""Which sink continues as which: by what an ``INSERT`` means, whatever its place among those into the same table."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_origin_of_a_sink(before: Sequence[str], after: Sequence[str], expec
 
 
 def ran(plans: Sequence[Plan], *, share: bool) -> tuple[Continuation, CheckpointRecord]:
-    """How the last of ``plans`` goes on where the others ran one by one, and what the checkpoint then says."""
+    """How the last of ``plans`` continues where the others ran one by one, and what the checkpoint then says."""
     record, lines = None, []
     for plan in plans:
         found = continuation(record, plan, share=share, partitions=2)
@@ -92,10 +92,10 @@ def test_inserts_around_others_leave_each_its_query_and_its_state(share: bool) -
         "sink_alerts_in_alerts_2": ([THIRD], ["aggregate_o_in_alerts_2.2"]),
     }
     assert check_text(found, record, more).splitlines()[2:-3] == [
-        "sink_alerts_in_alerts            goes on        was sink_alerts",
+        "sink_alerts_in_alerts            continues        was sink_alerts",
         "  aggregate_o_in_alerts          carries over   was aggregate_o",
         "",
-        "sink_alerts_in_alerts_3          goes on        was sink_alerts_in_alerts",
+        "sink_alerts_in_alerts_3          continues        was sink_alerts_in_alerts",
         "  aggregate_o_in_alerts_3        carries over   was aggregate_o_in_alerts",
         "",
         "sink_alerts                      new            it has not run on this checkpoint, and reads its sources from "
@@ -135,5 +135,5 @@ def test_sinks_of_one_query_keep_their_names_in_it() -> None:
     (verdict, _) = found.verdicts
     assert verdict.writes == ((SECOND, FIRST), (THIRD, SECOND))
     assert check_text(found, record, job("= 50")).splitlines()[2] == (
-        f"{shared.id:<32} goes on        {SECOND} was {FIRST}, {THIRD} was {SECOND}"
+        f"{shared.id:<32} continues        {SECOND} was {FIRST}, {THIRD} was {SECOND}"
     )

@@ -1,4 +1,4 @@
-"""Which source goes on as which: by what is read, and its own id where there are several."""
+"""Which source continues as which: by what is read, and its own id where there are several."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ QUICK = [
 @pytest.mark.parametrize("pattern", SLOW)
 def test_patterns_with_several_ways_to_match_are_found(pattern: str) -> None:
     assert slow_pattern(pattern) in (
-        "repeats what can match the same text in several ways",
-        "repeats what may be empty up to a number of times",
+        "repeats a part that can match the same text in several ways",
+        "repeats a part that may be empty a limited number of times",
     )
 
 

@@ -144,8 +144,8 @@ RECOMPILE = "change the SQL and compile it again"
         (
             "join_o_c.state.leftState.origin.hint",
             "1 d",
-            "join_o_c.state.leftState.origin.hint: an origin records what default, config and hint asked for; it is "
-            "not set\n  hint: set join_o_c.state.leftState.ttl, or change the hint and compile again",
+            "join_o_c.state.leftState.origin.hint: an origin records what default, config and hint set; it cannot be "
+            "edited\n  hint: set join_o_c.state.leftState.ttl, or change the hint and compile again",
         ),
         (
             "join_o_c.state.leftState.name",

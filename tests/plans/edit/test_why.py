@@ -71,7 +71,7 @@ def test_an_edit_shows_all_layers_with_their_lines_and_how_to_take_it_back(folde
         f"  hint   1 d   job.sql:{line}:{column}   " + SQL.splitlines()[line - 1],
         f"> edit   3 d   edited.json:{edit}:{where}",
         "",
-        "edit wins: an edit of the plan is stronger than everything that the script says",
+        "edit wins: an edit of the plan overrides the script",
         "reason: late payments",
         "another value: a longer TTL holds from the next start, also for rows that are kept. A shorter one hides older "
         "rows from the next start, and soon deletes them.",
@@ -122,7 +122,7 @@ def test_a_script_that_says_something_else_now_is_told(folder: Path) -> None:
     (folder / "job.sql").write_text(
         SQL.replace("'o' = '1 d'", "'o' = '2 d'").replace("'capacity' = '50'", "'async'='true'")
     )
-    assert "    job.sql now says 2 d: the plan was compiled from something else" in ask("plan.json", LEFT).stdout
+    assert "    job.sql now has 2 d: the plan was compiled from other values" in ask("plan.json", LEFT).stdout
     (hint,) = [s for s in answer("plan.json", "lookup_x.async.capacity")["layers"] if s["layer"] == "hint"]  # type: ignore[attr-defined]
     assert hint["script-says-now"] == "nothing"
     (folder / "job.sql").write_text(SQL.replace("AS o\n", "AS oo\n").replace("o.", "oo.").replace("'o' =", "'oo' ="))
@@ -172,9 +172,9 @@ def test_a_retry_that_an_edit_took_away_is_told(folder: Path) -> None:
     assert ask("off.json", "lookup_x.retry").stdout.splitlines()[:3] == [
         "lookup_x.retry is off",
         "",
-        "an edit took away the retry that a hint asks for",
+        "an edit removed the retry that a hint requests",
     ]
-    assert "no hint asks for a retry" in ask("plan.json", "lookup_x.retry.max-attempts").stdout
+    assert "no hint requests a retry" in ask("plan.json", "lookup_x.retry.max-attempts").stdout
 
 
 def test_an_operator_alone_lists_its_settings(folder: Path) -> None:

@@ -72,7 +72,7 @@ def test_check_exits_with_2_and_writes_nothing(plan_text: str, tmp_path: Path) -
     path.write_text(json.dumps(json.loads(plan_text)))
     before = path.read_bytes()
     done = hintplan("fmt", "--check", path)
-    assert (done.returncode, done.stderr) == (2, f"{path}: would be laid out anew\n")
+    assert (done.returncode, done.stderr) == (2, f"{path}: would be reformatted\n")
     shown = hintplan("fmt", "--diff", path)
     assert shown.returncode == 2
     assert '+  "format": "1.0",' in shown.stdout

@@ -172,7 +172,7 @@ def test_what_the_schema_refuses(patched: Patched, refusal: Refusal, edit: tuple
     [
         (
             ('"ttl": "3 d",', '"ttl": "3 d", "ttl": "4 d",'),
-            "plan.json:78:72: duplicate key 'ttl', first given in line 78\n  hint: remove one of the two",
+            "plan.json:78:72: duplicate key 'ttl', first in line 78\n  hint: remove one of the two",
         ),
         (
             ('"ttl": "3 d"', '"ttl": NaN'),
@@ -338,7 +338,7 @@ def test_a_changed_fact_is_refused_with_the_operator_named(patched: Patched, ref
     recorded = json.loads(text)["digests"]["operators"]["calc_o"]
     assert refusal(text) == (
         "plan.json:52:5: operators.calc_o: operator 'calc_o': its facts were changed by hand "
-        f"(digest {digest}, file says {recorded}){FREE}"
+        f"(digest {digest}, in the file {recorded}){FREE}"
     )
 
 
@@ -367,7 +367,7 @@ def test_missing_digests_are_refused_unless_fact_edits_are_allowed(plan_text: st
     del document["digests"]
     assert refusal(json.dumps(document)) == (
         "plan.json:1:1: the plan has no digests, so hintplan cannot check whether its facts were changed by hand\n"
-        "  hint: --allow-fact-edits accepts the plan as it is"
+        "  hint: --allow-fact-edits accepts the plan unchanged"
     )
     assert hintplan.loads(json.dumps(document), allow_fact_edits=True) == hintplan.loads(plan_text)
 

@@ -285,7 +285,7 @@ def test_rebase_reports_as_json(folder: Path) -> None:
 def test_a_plan_to_keep_edits_of_that_is_missing_is_an_error_unless_it_is_the_output(folder: Path) -> None:
     done = hintplan("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plam.json", folder=folder)
     assert done.returncode == 1
-    assert "plam.json: there is no such plan to keep the edits of" in done.stderr
+    assert "plam.json: the plan whose edits should be kept does not exist" in done.stderr
     assert (
         hintplan("compile", "job.sql", "-o", "first.json", "--keep-edits", "first.json", folder=folder).returncode == 0
     )

@@ -54,7 +54,7 @@ def test_set_says_that_the_reason_of_another_value_is_gone(plan: Plan, tmp_path:
     hintplan.dump(edited, tmp_path / "p.json")
     done = command("set", "p.json", f"{TTL}=4 h", folder=tmp_path)
     assert done.returncode == 0
-    assert done.stderr == f"note: {TTL}: the reason was given for 6 h and is removed; --reason TEXT gives another one\n"
+    assert done.stderr == f"note: {TTL}: the reason was for 6 h and is removed; set another one with --reason TEXT\n"
     assert f"- reasons.{TTL}" in done.stdout
     assert hintplan.load(tmp_path / "p.json").reasons == {}
     assert command("set", "p.json", f"{TTL}=5 h", "--reason", "so", folder=tmp_path).stderr == ""
@@ -64,7 +64,7 @@ def test_set_says_that_the_reason_of_another_value_is_gone(plan: Plan, tmp_path:
 @pytest.mark.parametrize(
     ("value", "reason", "label"),
     [
-        ("4 h", "paid within hours", "reason (given for 6 h): paid within hours"),
+        ("4 h", "paid within hours", "reason (for 6 h): paid within hours"),
         ("360 min", "paid within hours", None),
         ("4 h", "paid within minutes", "reason: paid within minutes"),
     ],

@@ -71,7 +71,7 @@ def test_an_added_set_is_a_changed_fact(plan: Plan) -> None:
         ({"sets": (("country",), ("total",))}, "operators.expand_orders.sets[1]: 'total' is not one of the keys"),
         (
             {"sets": (("country", "city"), ("city", "country"))},
-            "operators.expand_orders.sets[1]: this grouping set is given twice",
+            "operators.expand_orders.sets[1]: this grouping set is there twice",
         ),
         ({"group_id": "total"}, "operators.expand_orders.group-id: two columns are called 'total'"),
         (

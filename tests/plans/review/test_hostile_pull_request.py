@@ -246,7 +246,7 @@ def test_the_build_server_fails_and_says_why(pull_request: PullRequest) -> None:
         assert (f"plans/{name}" in said) == (name not in ("nested.json", "linked_plan.json"))
     says_nothing_for_others(said, "github")
     said = pull_request.run("ci", "--base", "git:main", "--comment", "comment.md")
-    assert "comment.md: is a symbolic link, which is not followed" in said
+    assert "comment.md: is a symbolic link, and links are not followed" in said
     says_nothing_for_others(pull_request.run("ci", "--base", "git:main", "--junit", "p.xml", makes="p.xml"), "junit")
     commented = pull_request.run("ci", "--base", "git:main", "--comment", "other.md", makes="other.md")
     says_nothing_for_others(commented[commented.index("| plan") :], "markdown")

@@ -142,7 +142,7 @@ def test_a_file_with_a_definition_goes_along_and_other_files_are_named(bundle: B
     done = bundle()
     assert done.exit_code == 0, done.output
     assert "goes along:\n  defined/orders.desc\n" in done.stdout
-    assert "what tables name on local disks: /etc/trusted.pem\n" in done.stdout
+    assert "files of tables on local disks: /etc/trusted.pem\n" in done.stdout
     with zipfile.ZipFile("counts.zip") as found:
         (packed,) = (name for name in found.namelist() if name.endswith("/orders.desc"))
         assert found.read(packed) == b"defined"
@@ -210,7 +210,7 @@ def test_modules_of_the_users_go_along_as_a_whole(bundle: Bundle, monkeypatch: p
         (("--", "--allow-module", "nowhere.rates"), "the module nowhere is allowed, and there is none here"),
         (("--", "--master", "yarn"), "said to spark-submit: leave out --master and --remote"),
         (("--", "--remote", "sc://host"), "said to spark-submit: leave out --master and --remote"),
-        (("--", "--once", "--trigger", "5 s"), "--once takes what is there and stops; it has no --trigger"),
+        (("--", "--once", "--trigger", "5 s"), "--once processes the existing rows and stops; it has no --trigger"),
         (("--", "--expect", "0123456789abcdef"), "it is not the plan that was reviewed"),
         (("--", "--chekpoint", "state"), "--chekpoint"),
         (("--platform", "linux-s390x"), "is not one of 'linux-x86_64', 'linux-aarch64'"),
@@ -259,7 +259,7 @@ def test_more_options_come_after_those_of_the_bundle(bundle: Bundle) -> None:
     assert bundle("--", "--once").exit_code == 0
     done = program("counts.zip", "--trigger", "5 s")
     assert done.returncode == 64
-    assert "--once takes what is there and stops; it has no --trigger" in done.stderr
+    assert "--once processes the existing rows and stops; it has no --trigger" in done.stderr
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_the_program_says_what_is_not_right_where_it_is_started(tmp_path: Path) 
     done = program(str(alone))
     assert (done.returncode, done.stderr) == (
         1,
-        f"a.zip is not there: give it to spark-submit with --py-files, or put it into {tmp_path}\n",
+        f"a.zip is missing: pass it to spark-submit with --py-files, or put it into {tmp_path}\n",
     )
     done = program(str(other))
     assert (done.returncode, done.stderr) == (

@@ -27,7 +27,7 @@ ELSEWHERE = LockOwner(host="etl-7", pid=4711, since="2026-01-02 03:04:05 UTC")
 
 @dataclass
 class Time:
-    """A clock that goes on when somebody waits; ``during`` is what happens at such a moment, by the time."""
+    """A clock that continues when somebody waits; ``during`` is what happens at such a moment, by the time."""
 
     now: float = 1000.0
     during: dict[float, Callable[[], Any]] = field(default_factory=dict)
@@ -212,7 +212,7 @@ def test_a_record_that_is_cut_off_is_waited_for_longest(store: DirectoryStore, t
     store.write(lease.epoch, b'{"owner": {"ho')
     followed(store, time)
     assert 1600.0 <= time.now < 1650.0
-    assert "a run that did not say who it is" in time.said[0]
+    assert "a run without a name" in time.said[0]
 
 
 def test_a_file_system_without_links_creates_a_file_once(

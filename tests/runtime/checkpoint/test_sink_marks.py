@@ -56,7 +56,7 @@ def test_half_a_file_of_a_batch_that_has_not_ended_is_passed_over(tmp_path: Path
     torn = tmp_path / "sink_r" / "marks" / "5"
     torn.write_bytes(marks_line(5, {})[:20])
     assert had(tmp_path, 4) == {"a": 4}
-    with pytest.raises(RunError, match="the checkpoint is damaged: sink_r/marks/5 is not what hintplan writes there"):
+    with pytest.raises(RunError, match="the checkpoint is damaged: sink_r/marks/5 was not written by hintplan"):
         had(tmp_path, 5)
     marks_in(tmp_path, began=5).of("b", TABLE)(5, {"batch": 5})
     assert had(tmp_path, 5) == {"a": 4, "b": 5}
@@ -74,7 +74,7 @@ def test_each_bit_that_is_flipped_is_noticed() -> None:
 
 
 def test_what_stands_in_the_place_of_another_is_named() -> None:
-    assert str(mark_damage("q/marks/8", marks_line(7, {}))) == "q/marks/8 is that of batch 7"
+    assert str(mark_damage("q/marks/8", marks_line(7, {}))) == "q/marks/8 belongs to batch 7"
 
 
 def test_marks_of_a_later_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def cut(path: Path) -> None:
     [
         ("0/0/1.1.manifest", Path.unlink, r"0/0/1\.1\.manifest is missing"),
         ("0/0/1.1.manifest", cut, r"0/0/1\.1\.manifest is cut off"),
-        ("0/0/1.1.manifest", flip, r"0/0/1\.1\.manifest is not what was written"),
+        ("0/0/1.1.manifest", flip, r"0/0/1\.1\.manifest was changed after it was written"),
         ("0/1/0.1.*.arrow", Path.unlink, r"0/1/0\.1\.\w+\.arrow is missing"),
         ("0/1/0.1.*.arrow", cut, r"0/1/0\.1\.\w+\.arrow is cut off"),
         ("0/1", shutil.rmtree, r"0/1/ is missing"),
@@ -111,7 +111,7 @@ def test_only_state_that_was_written_is_missed(tmp_path: Path) -> None:
 
 def test_a_state_of_another_lineage_or_partition_is_not_taken_for_its_own(checkpoint: Path) -> None:
     other = replace(QUERY, states=(replace(JOIN, operator="join_o_p", lineage="b"),))
-    assert "1.1.manifest is of another state, that of join_o_c (state of join_o_p)" in said(checkpoint, other)
+    assert "1.1.manifest belongs to another state, of join_o_c (state of join_o_p)" in said(checkpoint, other)
     shutil.rmtree(checkpoint / ROOT / "0" / "1")
     shutil.copytree(checkpoint / ROOT / "0" / "0", checkpoint / ROOT / "0" / "1")
     assert said(checkpoint) == f"{ROOT}/0/1/1.1.manifest is of partition 0 of 2 (state of join_o_c)"

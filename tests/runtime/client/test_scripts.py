@@ -171,7 +171,7 @@ def test_a_plan_file_that_is_there_is_not_written_over(sql: Run, folder: Path) -
     )
     kept = sql(f"{TABLES}COMPILE PLAN 'plan.json' IF NOT EXISTS FOR {SUMS};")
     assert (kept.code, (folder / "plan.json").read_text()) == (0, mine)
-    assert kept.err.endswith("plan.json is there already, and stays; it is no plan that can be read\n")
+    assert kept.err.endswith("plan.json already exists, and is kept; it is no plan that can be read\n")
     forced = f"SET 'table.plan.force-recompile' = 'true'; {TABLES}COMPILE PLAN 'plan.json' IF NOT EXISTS FOR {SUMS};"
     assert sql(forced).code == 0
     assert hintplan.load(folder / "plan.json").name == "sums"
@@ -181,7 +181,7 @@ def test_if_not_exists_says_when_the_file_belongs_to_other_sql(sql: Run, folder:
     hintplan.dump(compile_sql(f"{TABLES}INSERT INTO sums SELECT customer, total FROM orders;"), folder / "plan.json")
     kept = sql(f"{TABLES}COMPILE PLAN 'plan.json' IF NOT EXISTS FOR {SUMS};")
     assert kept.err.endswith(
-        "plan.json is there already, and stays; it belongs to other SQL: operator sink_sums differs, "
+        "plan.json already exists, and is kept; it belongs to other SQL: operator sink_sums differs, "
         "operator aggregate_orders is in the statement only, operator calc_orders is in the statement only\n"
     )
 
@@ -195,7 +195,7 @@ def test_compile_and_execute_executes_a_file_that_belongs_to_the_statement_with_
     edited, _ = set_value(hintplan.load(folder / "plan.json"), path, "3 d")
     hintplan.dump(edited, folder / "plan.json")
     again = sql(script)
-    assert again.err.endswith("plan.json is there already, and is executed\n")
+    assert again.err.endswith("plan.json already exists, and is executed\n")
     assert [plan for _, plan in engine.ran] == [compile_sql(f"{TABLES}{SUMS};"), edited]
 
 

@@ -91,7 +91,7 @@ def test_declarations_say_what_they_did() -> None:
     assert told(script) == [
         "table orders created",
         "table sums created",
-        "table sums is there already, and stays",
+        "table sums already exists, and is kept",
         "view v created",
         "view v dropped",
         "there is no view v",
@@ -115,7 +115,7 @@ def test_a_view_whose_table_is_dropped_fails_when_it_is_used() -> None:
 
 def test_one_plan_does_not_take_two_tables_for_one() -> None:
     again = "DROP TABLE orders; CREATE TABLE orders (customer BIGINT, total DOUBLE) WITH ('connector' = 'datagen');"
-    with pytest.raises(SqlError, match="table 'orders' was declared anew since another INSERT of this plan used it"):
+    with pytest.raises(SqlError, match="table 'orders' was declared again after another INSERT of this plan used it"):
         compile_sql(f"{TABLES}{SUMS}; {again} INSERT INTO sums SELECT customer, total FROM orders;")
 
 
@@ -349,4 +349,4 @@ def test_cache_table_without_lazy_computes_what_readers_will_find() -> None:
     assert filled.text == "v is cached from here on"
     (kept,) = (o.id for o in read.plan.operators if (known := o.cached) is not None and known.enabled)
     assert meanings(read.plan)[kept] in meanings(filled.plan).values()
-    assert again == actions.Told(text="v is cached from here on"), "it is there already"
+    assert again == actions.Told(text="v is cached from here on"), "it already exists"

@@ -60,7 +60,7 @@ def read_files(spark: SparkSession, directory: Path) -> DataFrame:
 
 
 def place_in(directory: Path, name: str) -> Place:
-    """Where the operator ``name`` keeps its state, for a run that goes on after the last committed batch."""
+    """Where the operator ``name`` keeps its state, for a run that continues after the last committed batch."""
     commits = directory / "checkpoint" / "commits"
     committed = [int(path.name) for path in commits.iterdir() if path.name.isdecimal()] if commits.is_dir() else []
     first = max(committed, default=-1) + 1

@@ -1,6 +1,6 @@
-"""Functions and lookups that block, exit, or fail in ways that no further attempt mends: named, and the loop goes on.
+"""Functions and lookups that block, exit, or fail in ways that no further attempt mends: named, and the loop continues.
 
-What blocks is simulated by a clock that goes on within a step, or waits for an event of the test on a real loop.
+What blocks is simulated by a clock that continues within a step, or waits for an event of the test on a real loop.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def test_a_call_that_never_returns_ends_the_task_with_its_name_and_the_line_at_w
     assert "hand what blocks to asyncio.to_thread" in text
     held.go.set()
     event_loop.submit(asyncio.sleep(0)).result(DEADLINE_SECONDS)
-    assert call(function(hangs), event_loop, 1, 3, capacity=2, timeout=1000) == [1, 3], "the loop goes on"
+    assert call(function(hangs), event_loop, 1, 3, capacity=2, timeout=1000) == [1, 3], "the loop continues"
 
 
 def test_a_task_that_a_call_starts_belongs_to_the_call(held: Held) -> None:

@@ -64,7 +64,7 @@ def test_an_edited_ttl_goes_on_with_all_state(folder: Path) -> None:
     assert said.splitlines()[:5] == [
         "totals · checkpoint of totals · 4 partitions · Spark 4.2.9",
         "",
-        "sink_r                           goes on",
+        "sink_r                           continues",
         "  aggregate_r                    carries over",
         "  join_o_c                       carries over   leftState.ttl 1 d → 3 d, "
         "from the next start, also to rows kept",
@@ -72,7 +72,7 @@ def test_an_edited_ttl_goes_on_with_all_state(folder: Path) -> None:
     assert "Spark 4.2.9 wrote the checkpoint, Spark " in said
     assert said.splitlines()[-2:] == [
         "2 operators with state · 2 carry over",
-        "a run goes on with all state",
+        "a run continues with all state",
     ]
 
 
@@ -82,7 +82,7 @@ def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_
     assert code == 0
     assert check(folder, changed, "--exit-code")[0] == 2
     assert said.splitlines()[2:5] == [
-        "sink_r                           goes on",
+        "sink_r                           continues",
         "  aggregate_r                    starts empty   aggregate_r.aggregates expr0: SUM → MAX",
         "  join_o_c                       carries over",
     ]
@@ -127,14 +127,14 @@ def test_what_was_added_is_described_where_state_is_lost_and_where_a_run_is_refu
 def test_a_source_that_is_left_is_named(folder: Path) -> None:
     alone = compiled("INSERT INTO r SELECT name, SUM(k) FROM c GROUP BY name;")
     _, said = check(folder, alone)
-    because = "o (filesystem) is not read any more, and would be read from the beginning"
+    because = "o (filesystem) is no longer read, and would be read from the beginning"
     assert f"  scan_o                         left behind    {because}" in said.splitlines()
     found = json.loads(check(folder, alone, "--json")[1])
     (query,) = found["queries"]
     assert query["sources"] == [{"operator": "scan_o", "table": "o (filesystem)", "outcome": "left behind"}]
     run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder)
     assert run.returncode == 1
-    assert "scan_o is left behind, for sink_r does not read o (filesystem) any more" in run.stderr
+    assert "scan_o is left behind, because sink_r no longer reads o (filesystem)" in run.stderr
 
 
 def test_what_is_refused_exits_with_1_and_json_says_why(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_states_that_come_and_go_in_a_query_are_named(folder: Path) -> None:
     code, said = check(folder, compiled(joined), "--exit-code")
     assert code == 2
     assert said.splitlines()[2:5] == [
-        "sink_r                           goes on",
+        "sink_r                           continues",
         "  join_o_c                       carries over",
         "  aggregate_r                    left behind    aggregate_r is gone (aggregate: GROUP BY name: SUM(v))",
     ]

@@ -1,4 +1,4 @@
-"""A compaction takes away what nobody will see again, and nothing else; the next run goes on as if it had not been."""
+"""A compaction takes away what nobody will see again, and nothing else; the next run continues unaffected."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_damaged_checkpoint_is_left_alone(expiring: Plan, tmp_path: Path) -> N
 def test_a_crash_at_any_operation_loses_nothing(
     operation: str, expiring: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every call in turn ends it; a run goes on, and another compaction ends what was begun."""
+    """Every call in turn ends it; a run continues, and another compaction ends what was begun."""
     real = getattr(os, operation)
     crashes = 0
     for at in range(200):

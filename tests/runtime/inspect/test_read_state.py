@@ -152,7 +152,7 @@ def test_check_counts_the_rows_that_a_shorter_ttl_hides(kept: Plan, tmp_path: Pa
     half, due = stored.amount.bytes // 2, NEW + 70 * MINUTE
     found = checked_here(edited, checkpoint, at=at)
     assert (found.verdict, dict(found.expiring)) == (
-        "goes on",
+        "continues",
         {"join_l_r.leftState.ttl": Expiring(rows=2, of=4, bytes=half, first=due, last=due)},
     )
     said = found.text().splitlines()
@@ -161,7 +161,7 @@ def test_check_counts_the_rows_that_a_shorter_ttl_hides(kept: Plan, tmp_path: Pa
         == f"leftState.ttl 1 d → 70 min, older rows expire: 2 of 4 rows (about {half} B) if the run starts at "
         "1970-01-05 05:10 UTC, the others at 06:10 UTC"
     )
-    assert said[-1] == "a run goes on with all state but 2 rows that shorter TTLs hide, and soon delete"
+    assert said[-1] == "a run continues with all state but 2 rows that shorter TTLs hide and soon delete"
     assert found.json()["at"] == "1970-01-05T05:10:00.000Z"
     assert found.json()["expiring"] == {
         "join_l_r.leftState.ttl": {
@@ -173,7 +173,7 @@ def test_check_counts_the_rows_that_a_shorter_ttl_hides(kept: Plan, tmp_path: Pa
         }
     }
     longer, _ = set_value(kept, "join_l_r.state.leftState.ttl", "2 d")
-    assert checked_here(longer, checkpoint, at=at).text().splitlines()[-1] == "a run goes on with all state"
+    assert checked_here(longer, checkpoint, at=at).text().splitlines()[-1] == "a run continues with all state"
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ def test_files_that_a_run_sweeps_while_they_are_read_are_looked_for_at_a_newer_b
     # Twice 30 batches went by with a row each; the third look was undisturbed.
     assert (found.queries[0].batch, found.total.rows) == (61, 4 + 60)
     goes_on = iter([30] * 9)
-    with pytest.raises(RunError, match=r"a run goes on in .* and removes what it needs no more before it is read"):
+    with pytest.raises(RunError, match=r"a run is active in .*, and removes files before they are read"):
         read_state(kept, str(checkpoint), at=NEW)
 
 

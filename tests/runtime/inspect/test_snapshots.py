@@ -1,4 +1,4 @@
-"""A snapshot is a whole checkpoint as of its last committed batches, however it is made, whatever goes on meanwhile."""
+"""A snapshot is a whole checkpoint as of its last committed batches, however it is made, whatever runs meanwhile."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_run_goes_on_from_a_snapshot_as_if_it_had_not_been_stopped(op: str, tm
     then = list(events)
     batch(query, 2, events)
     assert left_by(op, events) == expected(op)
-    assert check(plan, str(tmp_path / "copy")).verdict == "goes on"
+    assert check(plan, str(tmp_path / "copy")).verdict == "continues"
     goes_on = one(plan, tmp_path / "copy")
     goes_on.result = fold(then, Counter())
     batch(goes_on, 2, then)
@@ -247,7 +247,7 @@ def test_a_run_that_is_too_fast_is_said(counted: Plan, tmp_path: Path, monkeypat
     (query,) = run_on(counted, tmp_path / "checkpoint").values()
     monkeypatch.setattr(snapshot, "_ATTEMPTS", 3)
     during(monkeypatch, query, iter([25] * 9))
-    with pytest.raises(RunError, match=r"a run goes on in .* and removes what it needs no more before it is copied"):
+    with pytest.raises(RunError, match=r"a run is active in .*, and removes files before they are copied"):
         take_snapshot(str(tmp_path / "checkpoint"), str(tmp_path / "copy"))
     assert not (tmp_path / "copy").exists()
     assert not list(tmp_path.glob(".copy.*"))

@@ -1,4 +1,4 @@
-"""Spark goes on from a snapshot and after a compaction: what comes out is what SQLite makes of all rows."""
+"""Spark continues from a snapshot and after a compaction: what comes out is what SQLite makes of all rows."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_job_goes_on_from_the_snapshot_of_its_end_and_not_from_an_older_one(
     run(plan, spark, tmp_path / "checkpoint")
     compact_state(str(tmp_path / "checkpoint"))
     take_snapshot(str(tmp_path / "checkpoint"), str(tmp_path / "newer"))
-    assert check(plan, str(tmp_path / "newer")).verdict == "goes on"
+    assert check(plan, str(tmp_path / "newer")).verdict == "continues"
     add(tmp_path, 2)
     with pytest.raises(
         RunError, match=r"written batches up to 1 to .*, and this checkpoint ends with batch 0"
@@ -94,7 +94,7 @@ def test_a_job_goes_on_from_the_snapshot_of_its_end_and_not_from_an_older_one(
     assert "back as it was when this checkpoint was copied" in str(error.value)
     run(plan, spark, tmp_path / "newer")
     assert in_files(tmp_path) == expected(3)
-    # The older one goes on if the directory is what it was.
+    # The older one continues if the directory is what it was.
     shutil.rmtree(tmp_path / "r")
     shutil.move(tmp_path / "r_then", tmp_path / "r")
     run(plan, spark, tmp_path / "older")

@@ -244,7 +244,7 @@ NUMBERS = pa.schema([("d", pa.float64()), ("v", pa.float64())])
 
 
 def test_what_was_stored_before_numbers_were_normal_is_found_again() -> None:
-    """State that rows with -0.0 and other NaNs came to as they were, goes on with normal rows: hash and comparison
+    """State that rows with -0.0 and other NaNs came to as they were, continues with normal rows: hash and comparison
     of stored rows never told them apart.
     """
     counts = aggregate(call("COUNT"), call("MIN", "v", "DOUBLE"), types=(pa.int64(), pa.float64()), columns=NUMBERS,

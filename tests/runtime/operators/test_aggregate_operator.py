@@ -348,7 +348,7 @@ def test_with_a_ttl_every_batch_nets_to_what_flinks_model_emits(history, cuts, t
         batch, expected = [], []
         for kind, row in events:
             # A row that expired since it came, or its group, is not retracted here: what becomes of that say the tests
-            # above; and a batch does not tell a group that ends and begins again in it from one that goes on.
+            # above; and a batch does not tell a group that ends and begins again in it from one that continues.
             group = model.groups.get(row[0])
             if group is None or not model.live(group["write"], now):
                 held[row[0]] = Counter()

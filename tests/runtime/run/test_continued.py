@@ -97,7 +97,7 @@ def test_states_carry_over_start_empty_or_are_refused_as_predicted(spark: SparkS
     # Other names, a filter above, an edited TTL and another INSERT: nothing is lost, and the new query reads all.
     plan = set_value(compiled(tmp_path, RENAMED + COUNTS), "join_x_y.leftState.ttl", "3 d")[0]
     assert predicted(plan, tmp_path) == {
-        "sink_totals": "goes on", "aggregate_z": "carries over", "join_x_y": "carries over",
+        "sink_totals": "continues", "aggregate_z": "carries over", "join_x_y": "carries over",
         "sink_counts": "new", "aggregate_o": "new",
     }  # fmt: skip
     add_rows(tmp_path, "o", [{"k": 1, "v": 7}])
@@ -112,14 +112,18 @@ def test_states_carry_over_start_empty_or_are_refused_as_predicted(spark: SparkS
     # Another function, and one INSERT less: not without being told to, and then before anything is written.
     changed = compiled(tmp_path, LARGEST)
     assert predicted(changed, tmp_path) == {
-        "sink_totals": "goes on", "aggregate_totals": "starts empty", "join_o_c": "carries over",
+        "sink_totals": "continues", "aggregate_totals": "starts empty", "join_o_c": "carries over",
         "aggregate_z": "left behind", "sink_counts": "left behind", "aggregate_o": "left behind",
     }  # fmt: skip
     refused = compiled(tmp_path, "INSERT INTO counts SELECT k, COUNT(*) AS n FROM c GROUP BY k;" + TOTALS)
     before = list(files_below(tmp_path / "checkpoint"))
-    with pytest.raises(RunError, match=r"aggregate_z is left behind \(.*; sink_counts is left behind, for the plan"):
+    with pytest.raises(
+        RunError,
+        match=r"aggregate_z is left behind \(.*; sink_counts is left behind, because the "
+        "plan",
+    ):
         run(changed, spark, tmp_path)
-    with pytest.raises(RunError, match=r"scan_o_in_counts is left behind, for sink_counts does not read o"):
+    with pytest.raises(RunError, match=r"scan_o_in_counts is left behind, because sink_counts does not read o"):
         run(refused, spark, tmp_path)
     assert list(files_below(tmp_path / "checkpoint")) == before
     add_rows(tmp_path, "o", [{"k": 1, "v": 3}])
@@ -129,7 +133,7 @@ def test_states_carry_over_start_empty_or_are_refused_as_predicted(spark: SparkS
 
     # What was agreed to is not asked again; what was left behind is taken up where it stopped.
     both = compiled(tmp_path, LARGEST + COUNTS)
-    assert set(predicted(both, tmp_path).values()) == {"goes on", "carries over"}
+    assert set(predicted(both, tmp_path).values()) == {"continues", "carries over"}
     add_rows(tmp_path, "o", [{"k": 1, "v": 2}, {"k": 2, "v": 41}])
     run(both, spark, tmp_path)
     assert stored(tmp_path, "totals") == {"p": 3, "q": 41, "r": 41}

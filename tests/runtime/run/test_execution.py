@@ -76,7 +76,7 @@ def test_a_plan_yields_what_the_query_means_and_a_restart_continues(spark: Spark
     assert list(files_below(tmp_path)) == before
     add_rows(tmp_path, "orders", (more := sample(60, 10)))
     run_once(edited(plan, "sink_result", id="sink_other"), spark, tmp_path / "checkpoint")
-    assert fold(changes(tmp_path)) == expected([*orders, *more]), "a sink that is only called otherwise goes on"
+    assert fold(changes(tmp_path)) == expected([*orders, *more]), "a sink that is only called otherwise continues"
 
 
 def test_settings_may_change_and_the_number_of_partitions(spark: SparkSession, tmp_path: Path) -> None:

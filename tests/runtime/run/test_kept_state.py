@@ -92,7 +92,7 @@ def test_rows_that_are_there_stay_and_rows_to_come_meet_them(spark: SparkSession
     take_snapshot(str(tmp_path / "c1"), str(tmp_path / "c2"))
     add(tmp_path, "o", 2, {"id": 2, "k": 2, "country": "IT", "v": 1}, {"id": 6, "k": 2, "country": "IT", "v": 1000})
     assert run(italian, "c1", keep_state=KEPT) == [("x", 2, 210), ("y", 3, 1420)]
-    # The copy reads the same rows again, and the sink has them; and the plan before goes on by consent, too.
+    # The copy reads the same rows again, and the sink has them; and the plan before continues by consent, too.
     assert run(italian, "c2") == [("x", 2, 210), ("y", 3, 1420)]
     add(tmp_path, "o", 3, {"id": 7, "k": 1, "country": "FR", "v": 5}, {"id": 8, "k": 1, "country": "IT", "v": 7})
     assert run(german, "c1", keep_state=KEPT) == [("x", 3, 215), ("y", 3, 1420)]

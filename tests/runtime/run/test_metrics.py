@@ -223,7 +223,7 @@ def test_at_the_end_a_collector_knows_all_and_that_it_is_the_end(running: Run) -
 
 
 def test_a_port_in_use_ends_a_run_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))  # a run that goes on says so
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))  # a run that continues says so
     hintplan.dump(hintplan.compile_sql(SCRIPT, name="job"), tmp_path / "job.json")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

@@ -148,7 +148,7 @@ def test_an_insert_goes_and_comes_back_and_the_others_go_on(spark: SparkSession,
     add_rows(tmp_path, "c", [{"k": 1, "name": "a"}, {"k": 2, "name": "b"}])
     run(whole, spark, tmp_path)
     add_rows(tmp_path, "o", [{"k": 1, "v": 2}])
-    with pytest.raises(RunError, match="sink_totals is left behind, for the plan does not write it any more"):
+    with pytest.raises(RunError, match="sink_totals is left behind, because the plan no longer writes it"):
         run(rest, spark, tmp_path)
     execution = run(rest, spark, tmp_path, drops=True)
     assert list(execution.queries) == ["join_o_c", "sink_counts"]

@@ -53,7 +53,7 @@ def run(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedPr
 
 
 def refused(directory: Path, *arguments: str, java: str = "none") -> subprocess.CompletedProcess[str]:
-    """What a run says that ends before Spark starts; one that goes on says that it misses Java.
+    """What a run says that ends before Spark starts; one that continues says that it misses Java.
 
     A process of its own: this one may have a session of Spark, which a run would use.
     """
@@ -361,7 +361,7 @@ def test_a_missing_java_is_named_with_what_to_install(job: Path) -> None:
         (["--grace", "5"], "write a duration such as '5 s'"),
         (["--wait", "5 s"], "--wait is about a checkpoint that others may hold"),
         (["--lease", "60 s", "--checkpoint", "c", "--remote", "sc://x"], "--lease has no effect with --remote"),
-        (["--max-restarts", "3"], "--max-restarts goes on from a checkpoint"),
+        (["--max-restarts", "3"], "--max-restarts continues from a checkpoint"),
         (["--restart-delay", "3 s"], "say how many with --max-restarts"),
         (["--restart-delay", "0 s", "--max-restarts", "3", "--checkpoint", "c"], "--restart-delay must be some time"),
         (["--health", "host:port"], "expected PORT or HOST:PORT, found 'host:port'"),

@@ -67,8 +67,7 @@ def test_a_stuck_batch_says_where_since_when_and_where_to_look() -> None:
         "  no task has ended for 1 min 55 s",
         "  join_o_c waits: 3 of 4 tasks in stage 31, at work on worker-1 and worker-2, the oldest for 1 min 55 s",
         "  2 attempts failed: OSError: no route to host (on worker-1)",
-        "  look at http://etl-1:4040/stages/stage/?id=31&attempt=0: Thread Dump of the executor says what a task waits "
-        "for",
+        "  look at http://etl-1:4040/stages/stage/?id=31&attempt=0: Thread Dump of the executor shows why a task waits",
     ]
 
 

@@ -1,4 +1,4 @@
-"""A job goes on with other sources than before: those that it still has where it stopped, new ones from the beginning.
+"""A job continues with other sources than before: old ones where it stopped, new ones from the beginning.
 
 SQLite says what must be left, of rows whose ``b`` is the batch they came in: two before the change and one after it.
 """
@@ -194,7 +194,7 @@ def test_what_is_still_read_goes_on_and_what_is_new_begins(
     found = continuation(local_record(str(tmp_path / "checkpoint")), after)
     (verdict,) = found.verdicts
     assert {source.operator: source.outcome for source in verdict.sources} == case.sources
-    assert (verdict.outcome, found.loses) == ("goes on", case.drops)
+    assert (verdict.outcome, found.loses) == ("continues", case.drops)
     if case.drops:
         with pytest.raises(RunError, match="left behind"):
             run(after, spark, tmp_path)

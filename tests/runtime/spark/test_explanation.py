@@ -47,7 +47,7 @@ CASES = {
     "no bucket": (
         "software.amazon.awssdk.services.s3.model.NoSuchBucketException: The specified bucket does not exist (Service: "
         "S3, Status Code: 404, Request ID: 57) (SDK Attempt Count: 1)",
-        "the bucket of a table, or of the checkpoint, is not there",
+        "the bucket of a table, or of the checkpoint, does not exist",
         "AWS_ENDPOINT_URL says on which server it is",
     ),
     "no topic": (

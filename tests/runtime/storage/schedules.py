@@ -101,7 +101,7 @@ class Reader:
 
 @dataclass(slots=True, eq=False)
 class Compaction:
-    """Rewrites the state after the last committed batch, when no run goes on, as ``hintplan state --compact`` does."""
+    """Rewrites state after the last committed batch, when no run is active, as ``hintplan state --compact`` does."""
 
     task: Task
     pace: float = 1.0

@@ -271,7 +271,7 @@ class Schedule:
         return state
 
     def _driver_dies(self) -> None:
-        """What its run has begun may go on at any time, and end."""
+        """What its run has begun may continue at any time, and end."""
         self._say(f"run {self.this_run} dies in batch {self.batch}")
         self.is_on = False
         for attempt in self.running:
@@ -287,7 +287,7 @@ class Schedule:
     # --- compactions --------------------------------------------------------------------------------------------------
 
     def _compact(self) -> None:
-        """What dead runs have begun goes on meanwhile; it may die at any step."""
+        """What dead runs have begun continues meanwhile; it may die at any step."""
         self.number = self.next_number()
         self.counts["compactions"] += 1
         place = replace(self.place, run=self.number)

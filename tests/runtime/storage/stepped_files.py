@@ -1,6 +1,6 @@
 """Files in memory, of which each operation is a step that a schedule takes, lets crash or fails.
 
-A task runs in a greenlet. Before each operation it stops and names it; whoever runs the task says how it goes on.
+A task runs in a greenlet. Before each operation it stops and names it; whoever runs the task says how it continues.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Task:
 
 
 def _order(operation: str) -> Order:
-    """What becomes of an operation; outside of tasks, it goes on."""
+    """What becomes of an operation; outside of tasks, it continues."""
     this = greenlet.getcurrent()
     return "go on" if this.parent is None else this.parent.switch(operation)
 

@@ -1,4 +1,4 @@
-"""A partition's state from batch to batch: what is written, what is not, and what a worker may go on with."""
+"""A partition's state from batch to batch: what is written, what is not, and what a worker may continue with."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_a_pin_that_is_not_what_was_written_is_refused_by_its_name(tmp_path: Pat
     data = bytearray(path.read_bytes())
     for damaged in (data[:at], bytes(data[:at]) + b"\xff" + bytes(data[at:][1:]), b""):
         path.write_bytes(damaged)
-        with pytest.raises(RunError, match=f"operator lookup_r cannot read what it was answered: {path} "):
+        with pytest.raises(RunError, match=f"operator lookup_r cannot read its response: {path} "):
             batch(tmp_path).find(TOKEN)
 
 

@@ -1,4 +1,4 @@
-"""A clock that is put back while a run goes on: Spark starts no batch, and whoever asks the run is told."""
+"""A clock that is put back while a run continues: Spark starts no batch, and whoever asks the run is told."""
 
 from __future__ import annotations
 
