@@ -64,7 +64,7 @@ class OneSided:
     def message(self) -> str:
         """The message about it, in one line that begins with the value."""
         own, other = ("none" if value is None else value_text(value) for value in (self.value, self.other_value))
-        return f"{own}, is of this operator alone: '{self.other}', which {self.alike.text}, has {other}"
+        return f"{own}, applies to this operator alone: '{self.other}', which {self.alike.text}, has {other}"
 
 
 def times_computed(plan: Plan) -> Counter[str]:

@@ -60,7 +60,7 @@ def _outlived(operator: Operator, state: PlanSetting, copies: tuple[_Kept, ...])
     lasting = "forever" if ttl == "never" else f"for {ttl}"
     yield Finding(
         path=f"operators.{state.path}",
-        message=f"it keeps copies of rows of '{shortest.input}' {lasting}, by {state.set_by}, though the "
+        message=f"it keeps copies of rows of '{shortest.input}' {lasting}, by {state.set_by}, although the "
         f"{shortest.setting.set_by} for {shortest.setting.path.removesuffix('.ttl')} keeps the rows themselves for "
         f"{shortest.setting.value}",
     )

@@ -32,9 +32,7 @@ def overwriting_sinks(plan: Plan) -> Iterator[Finding]:
     """Report sinks that replace existing rows of their table."""
     for sink in plan.sinks:
         if sink.overwrite is not None:
-            yield Finding(
-                path=f"operators.{sink.id}.overwrite", message=f"{taken_away(sink)} are taken away by each run"
-            )
+            yield Finding(path=f"operators.{sink.id}.overwrite", message=f"each run deletes {taken_away(sink)}")
 
 
 def _lossy(path: str, specs: Mapping[str, Setting], values: Mapping[str, Value | None]) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ def retry_with_full_cache(plan: Plan) -> Iterator[Finding]:
             path = f"{operator.id}.{RETRY.name}"
             yield Finding(
                 path=f"operators.{path}",
-                message="the lookup retries, but its FULL cache holds the whole table: what it lacks, no retry finds",
+                message="the lookup retries, but its FULL cache holds the whole table: no retry finds a missing row",
                 fix=Fix(change=lambda plan, path=path: set_value(plan, path, "off")[0]),  # type: ignore[misc]
             )
 
@@ -42,7 +42,7 @@ def delay_above_timeout(plan: Plan) -> Iterator[Finding]:
             yield Finding(
                 path=f"operators.{operator.id}.retry.max-attempts",
                 message=f"{attempts} attempts {delay} apart take up to {format_duration(longest)}, but the timeout, "
-                f"{timeout}, covers all of them: the job fails before the last",
+                f"{timeout}, covers all of them: the job fails before the last attempt",
             )
 
 
@@ -66,8 +66,8 @@ def cache_without_time(plan: Plan) -> Iterator[Finding]:
             if isinstance(value, str) and parse_duration(value) == 0:
                 yield Finding(
                     path=f"operators.{operator.id}.cache.{name}",
-                    message="0 ms is no time at all here, unlike as a state's TTL: rows expire as they come, and "
-                    "nothing is cached",
+                    message="0 ms is no time here, although it means 'never' for a state's TTL: rows expire at once, "
+                    "and nothing is cached",
                 )
 
 

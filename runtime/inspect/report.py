@@ -132,7 +132,7 @@ def _name(operator: OperatorState) -> str:
         "read": f"  (stored as {operator.was})" if operator.was else "",
         "orphan": "  (not in the plan)",
         "other-meaning": f"  (another state in the plan: a run starts it empty{_keeping(operator)})",
-        "other-layout": "  (the plan's keeps other columns)",
+        "other-layout": "  (stored with other columns than in the plan)",
     }
     return operator.id + notes[operator.status]
 

@@ -155,7 +155,7 @@ def test_an_overwriting_sink_is_in_the_plan_and_in_what_is_said_of_it(by: str, e
     assert f"OVERWRITES all rows of {where}" in plan.sinks[0].describe(plan)
     found = list(overwriting_sinks(plan))
     assert [each.path for each in found] == ["operators.sink_x.overwrite"]
-    assert f"all rows of {where} are taken away by each run" in found[0].message
+    assert f"each run deletes all rows of {where}" in found[0].message
     other = {"table": "partitions", "partitions": "table"}[expected]
     text = hintplan.dumps(plan).replace(f'"overwrite": "{expected}"'.encode(), f'"overwrite": "{other}"'.encode())
     with pytest.raises(hintplan.PlanError):
