@@ -162,8 +162,8 @@ class Kafka(TopicConnector):
         "key.format": INSTEAD_OF_KEYS,
         "scan.startup.mode": {
             "group-offsets": "write where the first run begins, later runs continue from their checkpoint: "
-            "'earliest-offset' or 'latest-offset', or from where Flink has stopped, as "
-            "docs/moving-from-flink.md#from-where-flink-has-stopped describes"
+            "'earliest-offset' or 'latest-offset', or from where Flink stopped, as "
+            "docs/moving-from-flink.md#start-where-flink-stopped describes"
         },
         "sink.partitioner": {
             "fixed": "remove it: the messages of a key go to one partition",
