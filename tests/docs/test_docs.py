@@ -23,7 +23,7 @@ from hintplan import compile_sql
 from hintplan.planner.expressions import scalars
 from hintplan.planner.translation import aggregates
 from hintplan.plans.commands.root import COMMANDS, root
-from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Readable, Writable, Readable, Writable
+from hintplan.plans.connectors.connector import COLUMN_OPTIONS, Readable, Writable
 from hintplan.plans.connectors.table import CONNECTORS
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS

@@ -134,7 +134,7 @@ def test_keys_on_the_command_line_are_refused_and_not_shown(key: str) -> None:
         ({"AWS_ENDPOINT_URL": "http://store:9000/"}, "store:9000", "", None),
         ({}, "http://store:9000", "", "and state at AWS itself, for AWS_ENDPOINT_URL is not set"),
         ({"AWS_ENDPOINT_URL": "http://store:9000"}, "", "", "would be at AWS itself"),
-        ({"AWS_ENDPOINT_URL": "http://a:1"}, "http://b:1", "", "and state at http://a:1, as AWS_ENDPOINT_URL says"),
+        ({"AWS_ENDPOINT_URL": "http://a:1"}, "http://b:1", "", "and state at http://a:1, the value of AWS_ENDPOINT_URL"),
         ({"AWS_ACCESS_KEY_ID": "canary"}, "", "canary", None),
         ({"AWS_ACCESS_KEY_ID": "canary"}, "", "canary-two", "a key that only Spark's own files"),
         ({}, "", "canary", "a key that only Spark's own files"),

@@ -226,7 +226,7 @@ def test_a_script_that_was_changed_without_its_plan_fails(ci: Run, repository: P
     done = ci()
     assert done.returncode == 1
     assert (
-        "join_o_c.state.leftState.ttl: the hint says 2 d, the plan recorded 1 d (hint: compile the script again"
+        "join_o_c.state.leftState.ttl: the hint has 2 d, the plan recorded 1 d (hint: compile the script again"
         in done.stdout
     )
     script.write_text(SQL.replace("JOIN", "LEFT JOIN"))

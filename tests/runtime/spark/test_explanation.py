@@ -63,7 +63,7 @@ CASES = {
     ),
     "no broker": (
         "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listTopics",
-        "the servers of a topic do not answer: those of table o (127.0.0.1:1), table p (a:9092, b:9092)",
+        "the servers of a topic do not answer: the servers of table o (127.0.0.1:1), table p (a:9092, b:9092)",
         "'properties.bootstrap.servers'",
     ),
     "second run": (
