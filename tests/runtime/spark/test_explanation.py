@@ -48,7 +48,7 @@ CASES = {
         "software.amazon.awssdk.services.s3.model.NoSuchBucketException: The specified bucket does not exist (Service: "
         "S3, Status Code: 404, Request ID: 57) (SDK Attempt Count: 1)",
         "the bucket of a table, or of the checkpoint, does not exist",
-        "AWS_ENDPOINT_URL says on which server it is",
+        "AWS_ENDPOINT_URL sets the server",
     ),
     "no topic": (
         "ExecutionException: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
