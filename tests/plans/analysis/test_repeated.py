@@ -34,8 +34,8 @@ def test_set_tells_of_the_branch_that_stays_as_it_was(plan_file: Path) -> None:
     assert done.returncode == 0
     (note,) = [line for line in done.stderr.splitlines() if line.startswith("note:")]
     assert note == (
-        f"note: {ONE}.async.capacity: 50, applies to this operator alone: '{OTHER}', which looks 'rates' up by the same "
-        "columns, has 100"
+        f"note: {ONE}.async.capacity: 50, applies to this operator alone: '{OTHER}', which looks 'rates' up by the "
+        "same columns, has 100"
     )
 
 
