@@ -105,7 +105,9 @@ def test_their_help_needs_nothing(python: Python, name: str) -> None:
 
 
 def test_wrong_usage_comes_first(python: Python) -> None:
-    assert "--once takes what is there" in python(COMMAND, "run", "plan.json", "--once", "--trigger", "1 s").stderr
+    assert (
+        "--once processes the existing rows" in python(COMMAND, "run", "plan.json", "--once", "--trigger", "1 s").stderr
+    )
     assert "make the snapshot first" in python(COMMAND, "state", ".", "--snapshot", "copy", "--compact").stderr
 
 

@@ -197,7 +197,7 @@ def test_lint_why_and_show_say_what_the_commands_print(
         assert len(written) > 200
         assert ending == "html" or written == (folder / f"command.{ending}").read_text()
     assert "<img" in hintplan.show(plan)._repr_html_()
-    with pytest.raises(hintplan.PlanError, match="asks for no format"):
+    with pytest.raises(hintplan.PlanError, match="has no known suffix"):
         hintplan.show(plan).save("plan.gif")
     with pytest.raises(hintplan.PlanError, match="there is no operator 'scan_x'"):
         hintplan.show(plan, around=["scan_x"])

@@ -54,8 +54,7 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
                 yield Finding(
                     path=f"operators.{operator.id}.state.{entry.name}.ttl",
                     message=f"the TTL, {entry.ttl}, is shorter than the TTL of '{source}' upstream, which {changes}: "
-                    f"what "
-                    f"'{source}' still changes after {entry.ttl} has no state here",
+                    f"rows that '{source}' still changes after {entry.ttl} have no state here",
                 )
         duration = _changes_for(operator, kinds)
         longest[operator.id] = (duration, operator.id) if operator.state else max(above, default=(0.0, ""))

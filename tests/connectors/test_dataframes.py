@@ -343,7 +343,7 @@ def test_a_session_that_was_stopped_is_told_of_it_and_of_its_dataframes() -> Non
     plan = hintplan.compile_sql(BATCH + STREAMED)
     stopped: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None))
     with pytest.raises(
-        hintplan.RunError, match=r"the Spark session has been stopped\n  hint: build a new one, and make"
+        hintplan.RunError, match=r"the Spark session has been stopped\n  hint: build a new one, and create"
     ):
         hintplan.execute(plan, stopped)
     frame: Any = SimpleNamespace(isStreaming=False, sparkSession=stopped, schema=T.StructType())

@@ -127,7 +127,7 @@ def test_partitions_that_come_while_a_stream_runs_end_it_and_are_read_by_the_nex
     (tmp_path / "in").mkdir()
     frame = read_stream(spark, "t", table(tmp_path / "in", "json"), ("id", "day"))
     write(tmp_path / "in" / "day=1" / "x", "json", 1)
-    with pytest.raises(Exception, match="there are partitions now, which were not there when the run began"):
+    with pytest.raises(Exception, match="there are new partitions since the run began"):
         streamed(spark, frame, tmp_path / "1")
     frame = read_stream(spark, "t", table(tmp_path / "in", "json"), ("id", "day"))
     rows = streamed(spark, frame.selectExpr("struct(id, day)"), tmp_path / "2")

@@ -369,11 +369,11 @@ def test_the_example_of_a_connector_compiles(page: str, sql: str) -> None:
     """Each table is written with rows of its own kind if it can be, or else read; lookups have examples elsewhere."""
     for name, rest in re.findall(r"(?s)CREATE TABLE (\w+) (.*?);\n", sql):
         connector = CONNECTORS[re.search(r"'connector' = '([\w-]+)'", rest)[1]]  # type: ignore[index]
-        if connector.writing is not None:
+        if isinstance(connector, Writable):
             like = f"LIKE {name} (EXCLUDING OPTIONS)"
             rows = f"CREATE TABLE given WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json') {like};"
             query = f"{rows} INSERT INTO {name} SELECT * FROM given"
-        elif connector.reading is not None:
+        elif isinstance(connector, Readable):
             query = f"CREATE TABLE answer WITH ('connector' = 'print') AS SELECT * FROM {name}"
         else:
             continue
@@ -594,6 +594,12 @@ def run_session(text: str) -> doctest.TestResults:
 def test_what_the_python_page_shows_is_what_python_prints() -> None:
     done = run_session(text("docs/python.md").partition("\n## Running\n")[0])
     assert done.attempted >= 12
+    assert done.failed == 0
+
+
+def test_the_story_of_one_query_is_true() -> None:
+    done = run_session(text("docs/one-query.md"))
+    assert done.attempted >= 30
     assert done.failed == 0
 
 

@@ -78,7 +78,9 @@ def test_a_new_checkpoint_does_not_go_on_in_the_directory_of_another(spark: Spar
         with pytest.raises(RunError, match=r"batches up to 0 to .*/out', and this checkpoint has none yet"):
             run(plan, spark, other)
     shutil.move(tmp_path / "checkpoint", tmp_path / "moved")
-    with pytest.raises(RunError, match="go on with the checkpoint that wrote there, or give the table another place"):
+    with pytest.raises(
+        RunError, match="continue with the checkpoint that wrote there, or give the table another place"
+    ):
         run(plan, spark, tmp_path / "checkpoint")
     run(plan, spark, tmp_path / "moved")
     assert found(spark, tmp_path) == [1, 2, 3]

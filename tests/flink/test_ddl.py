@@ -36,7 +36,7 @@ REFUSED_HERE: dict[str, tuple[str, ...]] = {
     "has no physical column": ("computed only", "metadata only", "alter drop last"),
     "list the table's columns": ("no column list",),
     "cannot stand in a computed column": ("computed aggregate",),
-    "from which only its case differs": ("columns case",),
+    "which differs only in case": ("columns case",),
     "is given twice": ("option twice",),
     "is declared twice": ("temporary beside", "temporary dropped"),
     "takes no IF NOT EXISTS": ("view or replace if not exists",),

@@ -56,9 +56,9 @@ def test_what_changes_no_row_is_noted_with_the_reason(option: str, reason: str) 
 @pytest.mark.parametrize(
     ("option", "reason"),
     [
-        ("sink.partition-commit.policy.class", "a partition is committed by each micro-batch"),
-        ("sink.partition-commit.watermark-time-zone", "a partition is committed by each micro-batch"),
-        ("partition.time-extractor.kind", "a partition is committed by each micro-batch"),
+        ("sink.partition-commit.policy.class", "each micro-batch commits the partitions"),
+        ("sink.partition-commit.watermark-time-zone", "each micro-batch commits the partitions"),
+        ("partition.time-extractor.kind", "each micro-batch commits the partitions"),
         ("parquet.block.size", "the only setting of Parquet that is supported is 'parquet.compression'"),
         ("orc.stripe.size", "the only setting of ORC that is supported is 'orc.compress'"),
     ],

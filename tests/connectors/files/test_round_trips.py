@@ -283,5 +283,5 @@ def test_orc_takes_no_time_that_would_come_back_as_another(
         write()
         assert read_batch(spark, "t", target, ("t",)).collect() == frame.collect()
     else:
-        with pytest.raises(PySparkException, match="which files of ORC cannot tell from the next one; use parquet"):
+        with pytest.raises(PySparkException, match="which ORC files cannot distinguish from the next"):
             write()

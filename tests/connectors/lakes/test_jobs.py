@@ -147,11 +147,11 @@ def test_a_stream_does_not_read_such_a_table(lake: Lake) -> None:
     ("columns", "options", "said"),
     [
         ("id INT", "'table-path' = 'hdfs://n/t'", "the path is of 'hdfs', and only local directories and s3:// are"),
-        ("id INT", "'table-path' = 's3://me@b/t'", "a user does not belong into the path"),
+        ("id INT", "'table-path' = 's3://me@b/t'", "a path must not contain a user"),
         ("id INT", "'table-path' = 't%20'", "a path with %, # or ? means another one to some who read the table"),
         ("id INT", "'table-path' = 't', 's3.region' = 'x'", "'s3.region' has no effect on local files"),
         ("id INT", "'table-path' = 's3://b/t', 's3.access-key-id' = 'x'", "'s3.access-key-id' needs 's3.secret-acc"),
-        ("id INT", "'table-path' = 's3://b/t', 's3.secret-access-key' = 'x'", "is a secret and must not stand in the"),
+        ("id INT", "'table-path' = 's3://b/t', 's3.secret-access-key' = 'x'", "is a secret and must not be in the"),
         ("id INT", "'table-path' = 's3://b/t', 's3.endpoint' = 'minio'", "expected http:// or https:// with a host"),
         ("id INT", "'table-path' = 't', 'partitioned-by' = 'id'", "write PARTITIONED BY (...) after the columns"),
         ("`a b` INT", "'table-path' = 't'", "column 'a b' has a name with one of"),

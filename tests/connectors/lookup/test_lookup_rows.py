@@ -50,7 +50,7 @@ def test_a_batch_is_joined_as_row_by_row(seed: int) -> None:
     source = dimension(random)
     padded, asks = random.random() < 0.5, random.choice((None, "ask"))
     conditions = (compile_filter(checked_over("x > 3", ["x"]), FOUND),) if random.random() < 0.5 else ()
-    tested = rows(padded=padded, asks=asks, conditions=conditions)
+    tested = rows(padded=padded, pre_filter=asks, conditions=conditions)
     size = random.randint(0, 12)
     values = [
         (n, random.choice((None, 0, 1, 2)), random.choice((None, "p", "q")), random.choice((None, True, False)), n % 4)

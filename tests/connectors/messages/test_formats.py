@@ -302,7 +302,7 @@ def test_a_property_that_is_not_listed_is_refused(name: str) -> None:
 def test_a_secret_is_a_reference(name: str) -> None:
     options = {**SERVERS, "format": "json", f"properties.{name}": "hunter2"}
     (found,) = check_table("t", Table(columns=(TableColumn(name="a", type="INT"),), options=options))
-    assert "is a secret and must not stand in the text" in str(found)
+    assert "is a secret and must not be in the text" in str(found)
     assert "hunter2" not in str(found)
     options[f"properties.{name}"] = "${env:SECRET}"
     assert check_table("t", Table(columns=(TableColumn(name="a", type="INT"),), options=options)) == ()

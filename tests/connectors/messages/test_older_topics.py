@@ -42,7 +42,7 @@ def dropped(broker: Broker, topic: str, checkpoint: Path) -> str:
 def made_anew(broker: Broker, topic: str, checkpoint: Path) -> str:
     broker.drop(topic)
     broker.create(named=topic)
-    return "was made anew"
+    return "was recreated"
 
 
 def put_back(broker: Broker, topic: str, checkpoint: Path) -> str:

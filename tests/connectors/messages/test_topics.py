@@ -203,7 +203,7 @@ def test_a_source_that_says_no_start_is_refused() -> None:
         + "CREATE TABLE result (id BIGINT) WITH ('connector' = 'blackhole');\n"
         + "INSERT INTO result SELECT id FROM orders;"
     )
-    with pytest.raises(SqlError, match="nothing says where reading starts") as refused:
+    with pytest.raises(SqlError, match="there is no start position") as refused:
         hintplan.compile_sql(script)
     assert "'scan.startup.mode' = 'earliest-offset'" in str(refused.value)
     plan = hintplan.compile_sql(script.replace("'format'", "'scan.startup.mode' = 'latest-offset', 'format'"))

@@ -134,7 +134,12 @@ def test_keys_on_the_command_line_are_refused_and_not_shown(key: str) -> None:
         ({"AWS_ENDPOINT_URL": "http://store:9000/"}, "store:9000", "", None),
         ({}, "http://store:9000", "", "and state at AWS itself, for AWS_ENDPOINT_URL is not set"),
         ({"AWS_ENDPOINT_URL": "http://store:9000"}, "", "", "would be at AWS itself"),
-        ({"AWS_ENDPOINT_URL": "http://a:1"}, "http://b:1", "", "and state at http://a:1, as AWS_ENDPOINT_URL says"),
+        (
+            {"AWS_ENDPOINT_URL": "http://a:1"},
+            "http://b:1",
+            "",
+            "and state at http://a:1, the value of AWS_ENDPOINT_URL",
+        ),
         ({"AWS_ACCESS_KEY_ID": "canary"}, "", "canary", None),
         ({"AWS_ACCESS_KEY_ID": "canary"}, "", "canary-two", "a key that only Spark's own files"),
         ({}, "", "canary", "a key that only Spark's own files"),
@@ -152,7 +157,7 @@ def test_what_spark_and_state_would_reach_apart_is_refused(
     (problem,) = found
     assert said in str(problem)
     assert "canary" not in str(problem)
-    assert "say it once, in the environment" in str(problem.diagnostics[0].hint)
+    assert "set it once, in the environment" in str(problem.diagnostics[0].hint)
 
 
 def test_a_server_that_is_not_there_is_told_of_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,8 +71,8 @@ def test_a_table_of_texts_has_columns_of_time(options: str, more: str) -> None:
             f"'connector' = 'kafka', {TOPIC}, 'format' = 'debezium-json'",
             "with the format debezium-json has no",
         ),
-        ("a ARRAY<TIME>", f"{FILES} = 'json'", "is inside of a value of the filesystem connector has no TIME"),
-        ("a ROW<b TIME(3)>", f"{FILES} = 'json'", "is inside of a value of the filesystem connector has no TIME"),
+        ("a ARRAY<TIME>", f"{FILES} = 'json'", "the contents of a value of the filesystem connector has no TIME"),
+        ("a ROW<b TIME(3)>", f"{FILES} = 'json'", "the contents of a value of the filesystem connector has no TIME"),
     ],
 )
 def test_any_other_table_is_refused_where_the_column_stands(column: str, options: str, said: str) -> None:

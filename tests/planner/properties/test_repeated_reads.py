@@ -209,7 +209,7 @@ def test_a_call_is_a_note(view: str, place: str, function: str) -> None:
         f"'v' is read again here, and each reader makes its call of '{function}' at {place} separately: it is called "
         f"once for each of 2 branches, and its results may differ"
     )
-    assert f"answers may differ: {function} 2 times (" in tree
+    assert f"responses may differ: {function} 2 times (" in tree
 
 
 def test_lookups_that_are_written_one_by_one_are_shown_and_not_warned_of() -> None:

@@ -72,9 +72,9 @@ OPTIONS = [
      f"{JSON}, 'sink.delivery-guarantee' = 'at-least-once'"),
     (f"{JSON}, 'sink.semantic' = 'at-least-once'", ("'sink.delivery-guarantee'",),
      f"{JSON}, 'sink.delivery-guarantee' = 'at-least-once'"),
-    (f"{JSON}, 'sink.partitioner' = 'fixed'", ("leave it out",), JSON),
+    (f"{JSON}, 'sink.partitioner' = 'fixed'", ("remove it",), JSON),
     (f"{JSON}, 'connector.type' = 'kafka'", ("'connector'",), JSON),
-    (f"{UPSERT}, 'value.format' = 'json', 'scan.startup.mode' = 'earliest-offset'", ("leave it out",),
+    (f"{UPSERT}, 'value.format' = 'json', 'scan.startup.mode' = 'earliest-offset'", ("remove it",),
      f"{UPSERT}, 'value.format' = 'json'"),
     (f"{UPSERT}, 'value.format' = 'json', 'format' = 'json'", ("'key.format'", "'value.format'"),
      f"{UPSERT}, 'value.format' = 'json'"),
@@ -99,7 +99,7 @@ OPTIONS = [
      f"{REGISTRY}, 'avro-confluent.subject' = 'x'"),
     (f"{REGISTRY}, 'avro-confluent.basic-auth.user-info' = 'me:pw'", ("${env:",),
      f"{REGISTRY}, 'avro-confluent.basic-auth.user-info' = '${{env:REGISTRY}}'"),
-    (f"{REGISTRY}, 'avro-confluent.ssl.truststore.location' = '/t'", ("leave it out",), REGISTRY),
+    (f"{REGISTRY}, 'avro-confluent.ssl.truststore.location' = '/t'", ("remove it",), REGISTRY),
     (f"{JSON}, 'json.map-null-key.mode' = 'DROP'", ("in the query",), JSON),
     # JDBC.
     (f"{JDBC}, 'password' = 'secret'", ("${env:NAME}",), f"{JDBC}, 'password' = '${{env:PW}}'"),
@@ -124,9 +124,9 @@ def test_advice_for_a_table(options: str, parts: tuple[str, ...], followed: str 
         ("mysql", "useSSL=true", "sslMode=REQUIRED"),
         ("postgresql", "ssl=true", "sslmode=require"),
         ("postgresql", "currentSchema=x", "'schema.table'"),
-        ("postgresql", "reWriteBatchedInserts=true", "leave it out"),
-        ("mysql", "characterEncoding=UTF-8", "leave it out"),
-        ("mysql", "autoReconnect=true", "leave it out"),
+        ("postgresql", "reWriteBatchedInserts=true", "remove it"),
+        ("mysql", "characterEncoding=UTF-8", "remove it"),
+        ("mysql", "autoReconnect=true", "remove it"),
     ],
 )
 def test_advice_for_a_parameter_of_a_url(database: str, parameter: str, advice: str) -> None:
@@ -211,7 +211,7 @@ def test_advice_for_a_function(call: str) -> None:
 
 KEYS = {
     "table.exec.emit.early-fire.enabled": "--trigger",
-    "table.planner": "leave it out",
+    "table.planner": "remove it",
     "execution.type": "'execution.runtime-mode'",
     "execution.parallelism": "'parallelism.default'",
     "execution.min-idle-state-retention": "'table.exec.state.ttl'",

@@ -95,7 +95,7 @@ def test_a_call_that_cannot_be_is_refused_at_its_place(query: str, message: str)
         ({"accumulator": None}, "does not declare its accumulator"),
         ({"accumulator": "VARIANT"}, "the accumulator of"),
         ({"accumulator": "ROW<a ARRAY<FLOAT>>"}, "has a FLOAT, which would be rounded whenever it is stored"),
-        ({"deterministic": False}, "has deterministic = False, but a batch that runs again must come to the same"),
+        ({"deterministic": False}, "has deterministic = False, but a batch that runs again must compute the same"),
         ({"accumulate": lambda self, accumulator: None}, "cannot be called with 3 arguments"),
         ({"merge": lambda self, accumulator: None}, "cannot be called with 2 arguments"),
         ({"get_value": None}, "does not define get_value"),

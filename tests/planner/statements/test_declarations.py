@@ -82,7 +82,7 @@ def test_only_tables_that_are_used_stand_in_the_plan() -> None:
     [
         ("CREATE TABLE t (a INT, a INT)", "2:24", "column 'a' is declared twice"),
         ("CREATE TABLE t (a INT, A INT)", "2:24",
-         "column 'A' is declared beside 'a', from which only its case differs"),
+         "column 'A' is declared next to 'a', which differs only in case"),
         ("CREATE TABLE t (a INT METADATA)", "2:14", "table 't' has no physical column"),
         ("CREATE TABLE t (b INT, a INT METADATA FROM x)", "2:44", "expected a metadata key, found 'x'"),
         ("CREATE TABLE t (b INT, a INT METADATA PRIMARY KEY NOT ENFORCED)", "2:39",

@@ -138,7 +138,7 @@ def test_advice_for_a_value_compiles(connector: str, option: str, value: str) ->
         if instead == "raw" and connector != "upsert-kafka" and before != "key.":
             reads = reads.replace("id BIGINT, v STRING", "v STRING")
         compile_script(reads)
-    assert named or hint.startswith(("leave it out: ", "let Debezium write"))
+    assert named or hint.startswith(("remove it: ", "let Debezium write"))
 
 
 @pytest.mark.parametrize("connector", CONNECTORS)

@@ -105,7 +105,7 @@ def test_no_bit_of_older_lines_can_change_after_a_newer_one(tmp_path: Path, bit:
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_line_that_is_lost_is_told(lost: int) -> None:
     lines = [record_line(record) for record in three()]
-    with pytest.raises(RunError, match="has lost an entry"):
+    with pytest.raises(RunError, match="has lost the entry"):
         parse_record(lines[:lost] + lines[lost + 1 :], "c")
 
 

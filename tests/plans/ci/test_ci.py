@@ -139,7 +139,7 @@ def test_every_reader_of_a_plan_takes_a_file_in_git(repository: Path, words: lis
 def test_what_git_has_is_not_mended_and_is_no_checkpoint(repository: Path) -> None:
     mended = hintplan("lint", "git:main:plans/revenue.json", "--fix", folder=repository)
     assert mended.returncode == 64
-    assert "does not change what git has" in mended.stderr
+    assert "cannot change commits" in mended.stderr
     alone = hintplan("state", "git:main:plans/revenue.json", folder=repository)
     assert alone.returncode == 64
     assert "Missing option '--checkpoint'" in alone.stderr
@@ -226,7 +226,7 @@ def test_a_script_that_was_changed_without_its_plan_fails(ci: Run, repository: P
     done = ci()
     assert done.returncode == 1
     assert (
-        "join_o_c.state.leftState.ttl: the hint says 2 d, the plan recorded 1 d (hint: compile the script again"
+        "join_o_c.state.leftState.ttl: the hint has 2 d, the plan recorded 1 d (hint: compile the script again"
         in done.stdout
     )
     script.write_text(SQL.replace("JOIN", "LEFT JOIN"))

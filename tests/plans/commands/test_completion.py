@@ -202,8 +202,8 @@ def test_a_file_that_is_no_plan_offers_nothing_and_complains_not(tmp_path: Path,
 def test_completion_does_not_load_what_it_does_not_need(tmp_path: Path, plan_text: str) -> None:
     (tmp_path / "plan.json").write_text(plan_text)
     program = (
-        "import sys\nfrom hintplan.plans.commands.completion import complete\nimport hintplan.plans.cli\n"
-        "assert complete(['set', 'plan.json'], 'join')\n"
+        "import sys\nfrom hintplan.plans.commands.completion import shell_completions\nimport hintplan.plans.cli\n"
+        "assert shell_completions(['set', 'plan.json'], 'join')\n"
         "heavy = ('hintplan.plans.model.plan', 'hintplan.plans.files.codec', 'sqlglot', 'pyspark')\n"
         "print([name for name in heavy if name in sys.modules])"
     )

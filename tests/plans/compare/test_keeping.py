@@ -122,9 +122,9 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
     assert [(state.place, state.kept) for state in query.states] == [(state.place, (2,)) for state in old.states]
     assert [state.stored for state in query.states] == [state.lineage for state in old.states]
     stay = "(TTL never). Rows that only the new plan lets in are missing from before this start."
-    assert f"of what is kept by --keep-state: existing rows stay {stay}" in check_text(kept, record, after)
+    assert f"kept by --keep-state: existing rows stay {stay}" in check_text(kept, record, after)
     counted = check_text(kept, record, after, start=Start(at=0, kept=319))
-    assert f"of what is kept by --keep-state: 319 rows stay {stay}" in counted
+    assert f"kept by --keep-state: 319 rows stay {stay}" in counted
 
     again = continuation(record, after, partitions=2, keep=(DEDUPLICATE, JOIN))
     assert outcomes(again) == {JOIN: "carries over", DEDUPLICATE: "carries over"}, "a run that is started again"
@@ -144,7 +144,7 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
     ("after", "keep", "said", "hint"),
     [
         pytest.param(
-            job(literals="1, 3"), [JOIN], f"{JOIN} cannot be kept without the state of {DEDUPLICATE}, whose rows",
+            job(literals="1, 3"), [JOIN], f"{JOIN} cannot be kept without the state of {DEDUPLICATE}, from which",
             f"--keep-state {DEDUPLICATE} keeps that too", id="without what it is made of",
         ),
         pytest.param(
@@ -154,7 +154,7 @@ def test_a_literal_more_keeps_both_states_by_consent_and_the_checkpoint_says_so(
         ),
         pytest.param(
             job("k"), [DEDUPLICATE], "its rows would have another form .*deduplicate_o.key",
-            "means the same but for the rows", id="another layout",
+            "has the same meaning, except for the rows", id="another layout",
         ),
         pytest.param(
             job(literals="1, 3"), [f"{DEDUPLICATE}, {JOIN}"], "the plan has no operator",

@@ -279,8 +279,8 @@ def test_the_environment_says_no_place_and_nothing_that_is_shown(options: dict[s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (files("ftp://me:pw@host/x"), "a user does not belong into the path"),
-        (files("s3a://KEY:SECRET@lake/x"), "a user does not belong into the path"),
+        (files("ftp://me:pw@host/x"), "a path must not contain a user"),
+        (files("s3a://KEY:SECRET@lake/x"), "a path must not contain a user"),
         (files("s3://lake/x?endpoint_override=evil.example"), "parameters do not belong into the path"),
     ],
 )

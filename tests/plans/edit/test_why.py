@@ -129,7 +129,7 @@ def test_a_script_that_says_something_else_now_is_told(folder: Path) -> None:
     notes = answer("plan.json", LEFT)["notes"]
     assert notes == ["job.sql no longer has an operator 'join_o_c'; did you mean 'join_oo_c'?"]
     (folder / "job.sql").write_text(SQL.replace("'o' = '1 d'", "'o' = '1 d', 'c' = '9 d'"))
-    assert answer("plan.json", RIGHT)["notes"] == ["job.sql now has a hint that says 9 d; compile it again"]
+    assert answer("plan.json", RIGHT)["notes"] == ["job.sql now has a hint with 9 d; compile it again"]
 
 
 def test_without_a_script_it_says_how_to_give_one(folder: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_script_that_does_not_compile_is_told_and_the_layers_are_shown(folder:
 
 def test_what_was_set_on_the_command_line_has_no_line(folder: Path) -> None:
     dump(compile_sql(SQL, {"table.exec.state.ttl": "2 h"}, file="job.sql"), folder / "plan.json")
-    assert "job.sql now says 1 h" in ask("plan.json", RIGHT).stdout
+    assert "job.sql now has 1 h" in ask("plan.json", RIGHT).stdout
     said = ask("plan.json", RIGHT, "-c", "table.exec.state.ttl=2 h").stdout
     assert "> config   2 h      not in the script: set with -c, or by default" in said
 

@@ -66,7 +66,7 @@ def test_what_a_fix_mends_is_not_found_again_and_runs_as_before(rule: str) -> No
 
 def test_a_ttl_spelled_otherwise_than_its_hint_is_a_redundant_edit_that_a_fix_respells() -> None:
     (one,) = findings(respelled())
-    assert (one.rule.id, one.finding.message) == ("HP101", "the edit, 480 h, says what the hint, 20 d, says")
+    assert (one.rule.id, one.finding.message) == ("HP101", "the edit, 480 h, equals the value of the hint, 20 d")
     data, _ = fixed(lint_plan(respelled().encode(), file=None), facts=False)
     assert data.decode() == edited()
 

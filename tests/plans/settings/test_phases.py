@@ -109,7 +109,7 @@ def test_explain_says_which_aggregate_cannot_follow() -> None:
     ("path", "value", "answer"),
     [
         ("aggregate_o.agg-phase-strategy", "THREE", "expected one of AUTO, ONE_PHASE, TWO_PHASE, found 'THREE'"),
-        ("aggregate_o.phases.origin.config", "AUTO", "it is not set"),
+        ("aggregate_o.phases.origin.config", "AUTO", "it cannot be edited"),
         ("aggregate_o.phases.strategy", "AUTO", "'phases' has no setting 'strategy'"),
         ("scan_o.agg-phase-strategy", "AUTO", "'scan_o' keeps no state and has nothing to set"),
     ],

@@ -208,8 +208,8 @@ def test_modules_of_the_users_go_along_as_a_whole(bundle: Bundle, monkeypatch: p
     ("words", "message"),
     [
         (("--", "--allow-module", "nowhere.rates"), "the module nowhere is allowed, and there is none here"),
-        (("--", "--master", "yarn"), "said to spark-submit: leave out --master and --remote"),
-        (("--", "--remote", "sc://host"), "said to spark-submit: leave out --master and --remote"),
+        (("--", "--master", "yarn"), "spark-submit decides where a bundle runs: remove --master and --remote"),
+        (("--", "--remote", "sc://host"), "spark-submit decides where a bundle runs: remove --master and --remote"),
         (("--", "--once", "--trigger", "5 s"), "--once processes the existing rows and stops; it has no --trigger"),
         (("--", "--expect", "0123456789abcdef"), "it is not the plan that was reviewed"),
         (("--", "--chekpoint", "state"), "--chekpoint"),

@@ -115,7 +115,7 @@ def test_two_sources_that_have_found_the_same_go_on_as_one(tmp_path: Path, secon
 
 def test_two_sources_of_which_one_is_ahead_do_not(tmp_path: Path) -> None:
     directory = written(tmp_path, two(["a", "b"], ["a"]))
-    with pytest.raises(RunError, match="o is read in several places of q, which have not found the same files") as said:
+    with pytest.raises(RunError, match="o is read in several places of q, which have read different files") as said:
         begin(directory, TWICE, record((("o", 0), ("o", 0)), 1, o="o"))
     assert "once=True" in str(said.value)
 

@@ -90,7 +90,7 @@ def test_formats_that_are_wide_or_not_known_are_refused(form: str) -> None:
 
 @pytest.mark.parametrize("text", ["array_repeat(array_repeat(s, 2), 2)", "array_repeat(concat(array_repeat(s, n)), n)"])
 def test_copies_of_copies_are_refused(text: str) -> None:
-    with pytest.raises(RunError, match="array_repeat of what array_repeat makes"):
+    with pytest.raises(RunError, match="array_repeat on the result of array_repeat"):
         checked(text)
 
 

@@ -223,7 +223,7 @@ def test_a_call_that_never_returns_ends_the_task_with_its_name_and_the_line_at_w
         "operator correlate_f: f(2) has blocked the event loop for 5000 ms, 1000 ms are allowed, "
         f"at {__file__}:{line} in hangs, which is at "
     )
-    assert "hand what blocks to asyncio.to_thread" in text
+    assert "pass blocking calls to asyncio.to_thread" in text
     held.go.set()
     event_loop.submit(asyncio.sleep(0)).result(DEADLINE_SECONDS)
     assert call(function(hangs), event_loop, 1, 3, capacity=2, timeout=1000) == [1, 3], "the loop continues"

@@ -206,9 +206,9 @@ def test_the_line_of_the_last_run_counts(folder: Path) -> None:
     ("text", "said"),
     [
         ('{"layout": 9}', "has layout 9, this version of hintplan reads layout 5"),
-        ('{"layout": 4, "plan', "is not what hintplan writes there"),
-        ('{"layout": 4, "plan": "x", "queries": 3, "document": null}', "is not what hintplan writes there"),
-        ("[]", "is not what hintplan writes there"),
+        ('{"layout": 4, "plan', "was not written by hintplan"),
+        ('{"layout": 4, "plan": "x", "queries": 3, "document": null}', "was not written by hintplan"),
+        ("[]", "was not written by hintplan"),
     ],
 )
 def test_a_record_that_cannot_be_read_is_an_error(folder: Path, text: str, said: str) -> None:

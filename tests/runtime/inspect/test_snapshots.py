@@ -381,7 +381,7 @@ def test_a_plan_or_a_choice_with_a_snapshot_is_wrong_usage(counted: Plan, tmp_pa
 
     here = str(tmp_path / "checkpoint")
     assert "--snapshot DIR goes by the checkpoint alone" in said("p.json", "--checkpoint", here, "--snapshot", "x")
-    assert "it takes no such option" in said(here, "--snapshot", "x", "--show", "3")
+    assert "its only option is --json" in said(here, "--snapshot", "x", "--show", "3")
     assert "make the snapshot first" in said(here, "--snapshot", "x", "--compact")
     assert "there is no directory nowhere" in said("nowhere", "--snapshot", "x")
     (tmp_path / "plan.json").write_text("{}")

@@ -91,7 +91,7 @@ def test_a_job_goes_on_from_the_snapshot_of_its_end_and_not_from_an_older_one(
         RunError, match=r"written batches up to 1 to .*, and this checkpoint ends with batch 0"
     ) as error:
         run(plan, spark, tmp_path / "older")
-    assert "back as it was when this checkpoint was copied" in str(error.value)
+    assert "of the same time as this checkpoint" in str(error.value)
     run(plan, spark, tmp_path / "newer")
     assert in_files(tmp_path) == expected(3)
     # The older one continues if the directory is what it was.

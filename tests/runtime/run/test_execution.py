@@ -115,7 +115,7 @@ def test_a_checkpoint_with_a_damaged_record_is_refused(spark: SparkSession, tmp_
     damaged = tmp_path / "checkpoint" / "hintplan"
     damaged.mkdir(parents=True)
     (damaged / "part-0.txt").write_text('{"layout": 1, "pl', encoding="utf-8")
-    with pytest.raises(RunError, match="is not what hintplan writes there"):
+    with pytest.raises(RunError, match="was not written by hintplan"):
         execute(revenue_plan(tmp_path), spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
 
 

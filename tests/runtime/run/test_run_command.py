@@ -353,7 +353,7 @@ def test_a_missing_java_is_named_with_what_to_install(job: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--once", "--trigger", "5 s"], "--once takes what is there and stops"),
+        (["--once", "--trigger", "5 s"], "--once processes the existing rows and stops"),
         (["--lease", "1 s", "--checkpoint", "c"], "a lease of 1 s is not possible; give one between 5 s"),
         (["--trigger", "5"], "write a duration such as '5 s'"),
         (["--master", "local", "--remote", "sc://x"], "give one of them"),
@@ -362,8 +362,8 @@ def test_a_missing_java_is_named_with_what_to_install(job: Path) -> None:
         (["--wait", "5 s"], "--wait is about a checkpoint that others may hold"),
         (["--lease", "60 s", "--checkpoint", "c", "--remote", "sc://x"], "--lease has no effect with --remote"),
         (["--max-restarts", "3"], "--max-restarts continues from a checkpoint"),
-        (["--restart-delay", "3 s"], "say how many with --max-restarts"),
-        (["--restart-delay", "0 s", "--max-restarts", "3", "--checkpoint", "c"], "--restart-delay must be some time"),
+        (["--restart-delay", "3 s"], "set their number with --max-restarts"),
+        (["--restart-delay", "0 s", "--max-restarts", "3", "--checkpoint", "c"], "--restart-delay must not be 0"),
         (["--health", "host:port"], "expected PORT or HOST:PORT, found 'host:port'"),
     ],
 )

@@ -48,7 +48,7 @@ CASES = {
         "software.amazon.awssdk.services.s3.model.NoSuchBucketException: The specified bucket does not exist (Service: "
         "S3, Status Code: 404, Request ID: 57) (SDK Attempt Count: 1)",
         "the bucket of a table, or of the checkpoint, does not exist",
-        "AWS_ENDPOINT_URL says on which server it is",
+        "AWS_ENDPOINT_URL sets the server",
     ),
     "no topic": (
         "ExecutionException: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
@@ -63,7 +63,7 @@ CASES = {
     ),
     "no broker": (
         "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listTopics",
-        "the servers of a topic do not answer: those of table o (127.0.0.1:1), table p (a:9092, b:9092)",
+        "the servers of a topic do not answer: the servers of table o (127.0.0.1:1), table p (a:9092, b:9092)",
         "'properties.bootstrap.servers'",
     ),
     "second run": (

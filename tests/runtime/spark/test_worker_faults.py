@@ -18,7 +18,7 @@ PANDAS = "[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed; however, it
 @pytest.mark.parametrize(
     ("text", "cause", "hint"),
     [
-        (MISMATCH, "the Python of the workers is 3.10, that of the driver 3.11", "install Python 3.11 on every worker"),
+        (MISMATCH, "the workers have Python 3.10, the driver has Python 3.11", "install Python 3.11 on every worker"),
         ('java.io.IOException: Cannot run program "python3.12": error=2, No such file', "python3.12, is not there", ""),
         ("ModuleNotFoundError: No module named 'pyarrow'", "has no 'pyarrow'", "pip install numpy pyarrow"),
         (PYARROW, "has no 'pyarrow'", "on every worker"),

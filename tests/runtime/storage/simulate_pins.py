@@ -111,7 +111,7 @@ class AskingSchedule(Schedule):
         error = attempt.task.error
         current = self.is_on and attempt.run == self.this_run and attempt.batch == self.batch
         # A dead run may still name pins that were removed, as it was told, before it wrote its own.
-        hints = ("divided among tasks", "is gone, by which a run of")
+        hints = ("divided among tasks", "is missing, on which an earlier run of")
         if isinstance(error, RunError) and any(hint in str(error) for hint in hints) and current:
             self._follow_hint()
             return
