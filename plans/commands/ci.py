@@ -64,7 +64,7 @@ def ci_command(
 
     Without PLAN, all plans that git tracks here. They are compared with the common ancestor of this commit and BASE.
     Exits with 1 if a plan fails a check, or a change has an effect that --fail-on names. The level
-    'incompatible' accepts a change that drops state, and 'never' accepts every change.
+    'incompatible' accepts a change that drops state, and 'never' accepts every effect.
     """
     from hintplan.plans.ci.report import ci_markdown, ci_text
 
