@@ -60,11 +60,11 @@ def ci_command(
     init: tuple[str, ...],
     allow_fact_edits: bool,
 ) -> int:
-    """Check plans as a review needs it: layout, meaning, whether they fit their scripts, and what changed.
+    """Check plans for a review: layout, meaning, agreement with their scripts, and changes.
 
     Without PLAN, all plans that git tracks here. They are compared with the common ancestor of this commit and BASE.
-    Exits with 1 if a plan fails a check, or a change has an effect that --fail-on names. If it is meant to lose state,
-    --fail-on incompatible accepts that, and --fail-on never accepts any effect.
+    Exits with 1 if a plan fails a check, or a change has an effect that --fail-on names. The level
+    'incompatible' accepts a change that drops state, and 'never' accepts every effect.
     """
     from hintplan.plans.ci.report import ci_markdown, ci_text
 

@@ -90,7 +90,7 @@ def completion_command(shell: str) -> None:
 
     \b
     bash:  eval "$(hintplan completion bash)"                     in ~/.bashrc
-    zsh:   eval "$(hintplan completion zsh)"                      in ~/.zshrc, behind compinit
+    zsh:   eval "$(hintplan completion zsh)"                      in ~/.zshrc, after compinit
     fish:  hintplan completion fish > ~/.config/fish/completions/hintplan.fish
     """
     classes: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}

@@ -37,7 +37,7 @@ FAIL_ON = ("incompatible", "drop", "expire", "rebuild", "ttl", "restart", "any")
 @click.argument("after")
 @click.option("--format", "layout", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--concise", is_flag=True, help="Print one line per operator, and only changes with an effect.")
-@click.option("--full", is_flag=True, help="Every change, with the reason of its effect and all layers.")
+@click.option("--full", is_flag=True, help="Print every change, with the reason of its effect and all layers.")
 @click.option("--sql", "with_sql", is_flag=True, help="Also compare the scripts of the plans.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
 @click.option(
@@ -63,7 +63,7 @@ def diff_command(
     allow_fact_edits: bool,
     as_json: bool,
 ) -> int:
-    """Compare two plans by meaning: settings and who set them, operators, and what becomes of running state.
+    """Compare two plans by meaning: settings and who set them, operators, and the effect on running state.
 
     \b
     BEFORE and AFTER are each

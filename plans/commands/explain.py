@@ -12,12 +12,12 @@ from hintplan.plans.show.tree import show_tree
 @click.argument("path", metavar="PLAN")
 @allow_fact_edits_option
 @json_option
-@click.option("-v", "--verbose", is_flag=True, help="Whole expressions, however long the lines are.")
+@click.option("-v", "--verbose", is_flag=True, help="Print whole expressions, even if the lines are long.")
 def explain_command(path: str, allow_fact_edits: bool, as_json: bool, verbose: bool) -> None:
     """Show the operators of a plan as a tree, with every state, its TTL, and who set it.
 
-    Expressions are shown in Flink's words. On a terminal lines are cut where it ends, elsewhere after 160 characters of
-    a description.
+    Expressions are shown in Flink's words. On a terminal, lines are cut at its width. Elsewhere, a description is
+    cut after 160 characters.
     """
     from hintplan.plans.show.explain import explain_json
 

@@ -18,12 +18,12 @@ from hintplan.plans.text.terminal import print_data, print_message
 
 @click.command("fmt")
 @click.argument("paths", metavar="PLAN...", nargs=-1, required=True)
-@click.option("--check", is_flag=True, help="Write nothing; exit with 2 if a plan is not laid out so.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 2 if a plan has another layout.")
 @click.option("--diff", "as_diff", is_flag=True, help="Write nothing; print what would change, and exit with 2.")
 def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
     """Lay plans out in the one canonical way; '-' reads standard input and writes standard output.
 
-    A file that is no plan is left alone, and so are all the others then.
+    If a file is no plan, no file is changed.
     """
     problems: list[Diagnostic] = []
     changed: list[tuple[str, bytes, bytes]] = []

@@ -17,7 +17,7 @@ _SHOWN = 80
 def git_setup_command(patterns: tuple[str, ...], everywhere: bool, dry_run: bool) -> None:
     """Let git diff and merge the plans that match PATTERN (plans/*.json if none is given) by meaning.
 
-    Writes lines to .gitattributes, which are to be committed, and commands to the git config of this clone.
+    Writes lines to .gitattributes, which you must commit, and commands to the git config of this clone.
     """
     setup = planned(patterns or ("plans/*.json",), everywhere=everywhere)
     if not dry_run:

@@ -38,7 +38,7 @@ def init_command(directory: str, patterns: tuple[str, ...]) -> None:
     """Let VS Code complete and check plans in DIR, or here.
 
     Plans are files that are called plan.json or something.plan.json, files in a folder plans, plans that are in DIR
-    already, and files that --match names.
+    already, and files that match --match.
     """
     folder = Path(directory)
     settings = folder / ".vscode" / "settings.json"

@@ -21,9 +21,9 @@ from hintplan.plans.text.terminal import print_data, print_message
     type=click.Choice((*LEVELS, "never")),
     default="warning",
     show_default=True,
-    help="Exit with 1 if there is a finding of this level, or a graver one.",
+    help="Exit with 1 if there is a finding of this level, or a worse one.",
 )
-@click.option("--all", "whole", is_flag=True, help="List every finding; else of each rule the first ten in a plan.")
+@click.option("--all", "whole", is_flag=True, help="List every finding, not only the first ten of each rule in a plan.")
 @click.option("--fix", is_flag=True, help="Fix findings whose fix does not change what runs.")
 @click.option("--sql", "script", metavar="FILE", help="The plan's script, to find hints without effect.")
 @click.option("--settings", "config", metavar="FILE", help="Read ignores from this hintplan.toml.")
@@ -48,7 +48,7 @@ def lint_command(
 ) -> int:
     """Find settings that are valid, and likely mistakes: states that never expire, TTLs that do not fit, idle hints.
 
-    Ignores, each with a reason, stand in hintplan.toml; see docs/lint.md.
+    hintplan.toml lists findings to ignore, each with a reason; see docs/lint.md.
     """
     if rule is not None:
         _explain(rule)

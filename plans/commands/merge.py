@@ -36,7 +36,9 @@ _HINT = (
 @click.argument("theirs", metavar="THEIRS")
 @plan_output_option
 @click.option(
-    "--git", is_flag=True, help="Work as git's merge driver: the result goes to OURS, with markers if need be."
+    "--git",
+    is_flag=True,
+    help="Work as git's merge driver: the result goes to OURS, with conflict markers if necessary.",
 )
 @click.option("--path", "name", metavar="FILE", help="With --git: the plan's name, for messages.")
 @click.option("--marker-size", type=click.IntRange(1, 100), default=7, show_default=True, help="With --git.")

@@ -38,7 +38,7 @@ keep_state_option = click.option(
     "--keep-state",
     multiple=True,
     metavar="OPERATOR",
-    help="Keep the state of this operator, although it would get other rows now; repeatable.",
+    help="Keep the state of this operator, although it would now receive other rows; repeatable.",
 )
 allow_older_sink_option = click.option(
     "--allow-older-sink", is_flag=True, help="Continue without rows that a sink had and has lost."

@@ -15,9 +15,7 @@ from hintplan.plans.text.terminal import print_data, print_message
 @click.argument("path", metavar="PLAN")
 @click.argument("assignments", metavar="PATH=VALUE...", nargs=-1)
 @click.option("--remove", "removals", multiple=True, metavar="PATH", help="Remove a config key or a table option.")
-@click.option(
-    "--reason", metavar="TEXT", help="Keep this note with the settings, for these values; '' removes the old one."
-)
+@click.option("--reason", metavar="TEXT", help="Keep this note with the settings; '' removes the old note.")
 @allow_fact_edits_option
 @json_option
 def set_command(
@@ -28,7 +26,7 @@ def set_command(
     allow_fact_edits: bool,
     as_json: bool,
 ) -> None:
-    """Edit settings of a plan; nothing is written unless everything is right.
+    """Edit settings of a plan; nothing is written unless all edits are valid.
 
     \b
     hintplan set plan.json join_o_c.state.leftState.ttl='3 d' --reason 'late payments, see RFC 12'

@@ -29,7 +29,9 @@ from hintplan.plans.text.text_file import script_text
 @click.command("show")
 @click.argument("path", metavar="PLAN")
 @output_option("Write here; the ending chooses the format.")
-@click.option("--format", "layout", type=click.Choice(FORMATS), help="The format, if not by the ending; else tree.")
+@click.option(
+    "--format", "layout", type=click.Choice(FORMATS), help="The format; by default, the ending chooses, else tree."
+)
 @click.option("--diff", "older", metavar="PLAN", help="Mark the differences from this older plan.")
 @click.option("--sql", type=click.Path(dir_okay=False), help="The script, if it is not next to the plan.")
 @click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and its neighbours.")

@@ -66,7 +66,7 @@ class EngineOptions(TypedDict):
 @master_option
 @remote_option
 @conf_option
-@click.option("--json", "as_json", is_flag=True, help="Print rows as JSON, an object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print rows as JSON, one object per line.")
 @policy_options
 @allow_state_drop_option
 @allow_older_sink_option
@@ -85,7 +85,7 @@ def sql_command(
 ) -> int:
     """Run the statements of SCRIPT in order, in one session; '-' reads them from standard input.
 
-    Without SCRIPT, on a terminal, statements are typed in.
+    Without SCRIPT, on a terminal, you type the statements.
     """
     one_spark(options["master"], options["remote"])
     typed = script is None and sys.stdin.isatty() and not as_json

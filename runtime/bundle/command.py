@@ -37,10 +37,10 @@ _SAID_OTHERWISE = frozenset({"--expect", "--policy", *(f"--{key}" for key in (*K
     "--platform",
     type=click.Choice(tuple(PLATFORMS)),
     default=sysconfig.get_platform,
-    help="The machines of the cluster (default: such as this one).",
+    help="The platform of the cluster (default: the platform of this machine).",
 )
 def bundle_command(path: str, options: tuple[str, ...], output: str, platform: str) -> int:
-    """Pack a plan, and all that runs it, for a cluster on which nothing of hintplan is installed.
+    """Pack a plan, and everything that it needs, for a cluster without hintplan.
 
     Options of hintplan run after -- become options of the bundle; spark-submit can add more.
 

@@ -43,7 +43,7 @@ def check_command(
     Exits with
       0   the run continues, with all state; without --exit-code also if it drops some
       1   the run would be refused, with any options
-      2   with --exit-code: it continues only without some state, and with --allow-state-drop
+      2   with --exit-code: it continues only with --allow-state-drop, which drops some state
     """
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if plan.mode == "batch":

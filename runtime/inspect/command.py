@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @allow_fact_edits_option
 def state_command(**given: Any) -> None:
-    """Show what a checkpoint holds, per state: rows, keys, bytes, last writes, what expires. Or copy or compact it.
+    """Show the contents of each state in a checkpoint: rows, keys, bytes, last writes, expiry. Or copy or compact it.
 
     Without --checkpoint, the argument is a checkpoint, and the plan is the plan that last ran on it.
 

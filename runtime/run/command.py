@@ -125,15 +125,19 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
             help="The directory for the state between runs; without it, no state is kept.",
         ),
         click.option(
-            "--expect", metavar="DIGEST", help="Refuse any plan but the one with this digest, as validate prints it."
+            "--expect",
+            metavar="DIGEST",
+            help="Refuse any plan except the plan with this digest, which validate prints.",
         ),
         click.option(
-            "--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it."
+            "--take-over", is_flag=True, help="Use a checkpoint even if a run on another machine may still use it."
         ),
         duration_option(
-            "--wait", "Wait so long for a run that holds the checkpoint (default: while it may have crashed)."
+            "--wait", "The longest wait for a run that holds the checkpoint (default: while it may have crashed)."
         ),
-        duration_option("--lease", "A checkpoint that machines share is free so long after a crash (default 60 s)."),
+        duration_option(
+            "--lease", "The time after a crash until a checkpoint that machines share is free (default 60 s)."
+        ),
         duration_option("--grace", f"The time that the batch may take after SIGTERM (default {GRACE_SECONDS:g} s)."),
         click.option(
             "--max-restarts",
@@ -149,7 +153,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
         remote_option,
         conf_option,
         click.option(
-            "--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr."
+            "--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks write to stderr."
         ),
         click.option(
             "--print-raw", is_flag=True, help="Let print sinks write control characters and line breaks unescaped."
