@@ -42,7 +42,7 @@ _NO_POLICIES = {
     "metastore": "there is no metastore; readers find partitions by the names of directories",
     "custom": "policies of one's own are classes of Java",
 }
-_NO_DELAY = "a partition is committed by each micro-batch that adds files to it, and a job without rows has no batches"
+_NO_DELAY = "each micro-batch commits its partitions, and a job without rows has no batches"
 _LOOKED_UP = ("csv", "json", "parquet", "orc")
 _OF_PARTITIONS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP")
 

@@ -40,7 +40,7 @@ def check_origins(
 def origin_mismatch_text(says: Mapping[str, Value], must: Mapping[str, Value], name: str, where: str) -> str:
     """Return the message that an origin ``says`` another value of the setting than the layer ``where`` sets now."""
     was = f"'{name}' is {value_text(says[name])}" if name in says else f"there was no value for '{name}'"
-    is_now = f"says {value_text(must[name])}" if name in must else f"has no value for '{name}'"
+    is_now = f"has {value_text(must[name])}" if name in must else f"has no value for '{name}'"
     return f"according to the origin, {was}, but {where} {is_now}"
 
 

@@ -94,7 +94,7 @@ def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: in
         yield Damage(part="hintplan/", what=f"does not mention {query}, although there are batches of it")
     for path in sorted(files.sizes):
         if path.startswith("hintplan/") and files.spoilt(path):
-            yield Damage(part=path, what="is not what was written")
+            yield Damage(part=path, what="was changed after it was written")
     for query_record in record.queries:
         yield from _of_query(files, query_record, kept)
 
@@ -106,7 +106,7 @@ def _lost_entry(files: CheckpointFiles, record: CheckpointRecord) -> Damage | No
         return None
     match = re.fullmatch(rb"(\d{1,9}) [0-9a-f]{16}\n", content)
     if match is None or int(match[1]) == record.run:
-        return Damage(part=f"hintplan/{LAST}", what="is not what hintplan writes there")
+        return Damage(part=f"hintplan/{LAST}", what="was not written by hintplan")
     if int(match[1]) < record.run:  # a run was killed before it had updated this file
         return None
     return Damage(part="hintplan/", what=f"has lost the entry of the plan that ran as number {int(match[1])}")

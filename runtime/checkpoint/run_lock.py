@@ -34,7 +34,7 @@ from hintplan.runtime.checkpoint.living_run import unreachable
 from hintplan.runtime.checkpoint.local_lock import is_locked, lock_local, refuse_locked
 from hintplan.runtime.checkpoint.process_locks import RunLock, forget_ended
 from hintplan.runtime.jvm.java import jvm_of
-from hintplan.runtime.storage.local_files import is_shared
+from hintplan.runtime.storage.mounts import is_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -65,7 +65,7 @@ def mark_damage(path: str, content: bytes) -> Damage | None:
     """Return the damage of the mark file at ``path``, or None; RunError if a later version of hintplan wrote it."""
     match = _LINE.fullmatch(content)
     if match is None or _digest(match[1] + b"}") != match[2].decode():
-        return Damage(part=path, what="is not what hintplan writes there")
+        return Damage(part=path, what="was not written by hintplan")
     content_fields = json.loads(match[1] + b"}")
     if content_fields["version"] != VERSION:
         raise RunError(

@@ -180,7 +180,7 @@ def _of_segments(state: _State, needed: Mapping[str, Iterable[SegmentRef]]) -> I
         if any(ref.offset + ref.length > len(data) for ref in needed[path]):
             yield state.damage(path, "is cut off")
         elif any(zlib.crc32(data[ref.offset : ref.offset + ref.length]) != ref.crc for ref in needed[path]):
-            yield state.damage(path, "is not what was written")
+            yield state.damage(path, "was changed after it was written")
 
 
 def _contents(files: CheckpointFiles, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:

@@ -4,7 +4,7 @@ DECIMAL is text, and so are times (``2020-01-01 00:00:00.000``, TIMESTAMP_LTZ in
 that JSON lacks (``NaN``, ``Infinity``). Bytes are base64. A map is a JSON object if its keys are text, else a list of
 pairs. A multiset is a map from each element to its number of occurrences.
 
->>> json_value("DECIMAL(5, 2)")(Decimal("1.50")), json_value_of("MAP<STRING, INT>")([("a", 1)])
+>>> json_value_of("DECIMAL(5, 2)")(Decimal("1.50")), json_value_of("MAP<STRING, INT>")([("a", 1)])
 ('1.50', {'a': 1})
 """
 

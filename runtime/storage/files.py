@@ -14,7 +14,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from hintplan.runtime.storage.local_files import LocalFiles, is_shared
+from hintplan.runtime.storage.local_files import LocalFiles
+from hintplan.runtime.storage.mounts import is_shared
 from hintplan.runtime.storage.operations import FileOperations
 
 NAMES = pa.schema([("name", pa.string())])

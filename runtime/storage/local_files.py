@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -23,9 +22,6 @@ from hintplan.runtime.storage.operations import FileOperations
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
 """The errors of file systems without hard links."""
-
-_OF_ONE_MACHINE = frozenset(("apfs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "hfs", "overlay", "tmpfs", "xfs", "zfs"))
-"""The file systems that only this machine mounts."""
 
 _mapped: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 """The files that this process has mapped."""
@@ -184,23 +180,3 @@ def let_pages_go() -> None:
     if hasattr(mmap, "MADV_DONTNEED"):  # other systems release them when they need memory
         for pages in list(_mapped):
             pages.madvise(mmap.MADV_DONTNEED)
-
-
-def is_shared(path: Path | str) -> bool:
-    """Return whether other machines may share ``path``; True if that is unknown.
-
-    >>> is_shared("/proc/self")
-    True
-    """
-    try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return True
-    real_path = os.path.realpath(path)
-    longest, kind = "", ""
-    for line in lines:
-        mounted, _, details = line.partition(" - ")
-        point = mounted.split()[4].encode().decode("unicode_escape")
-        if len(point) >= len(longest) and (real_path + "/").startswith(point.rstrip("/") + "/"):
-            longest, kind = point, details.split()[0]
-    return kind not in _OF_ONE_MACHINE

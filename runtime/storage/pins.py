@@ -235,7 +235,7 @@ def decode_pin(data: bytes | pa.Buffer, path: str) -> tuple[Pin, tuple[str, ...]
             raise DamagedFile(path, "is cut off")
         piece = body.slice(offset, length)
         if zlib.crc32(piece) != crc:
-            raise DamagedFile(path, "is not what was written")
+            raise DamagedFile(path, "was changed after it was written")
         with pa.ipc.open_stream(piece) as reader:
             tables.append(reader.read_all())
     questions, rows = tables

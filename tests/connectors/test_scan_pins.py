@@ -79,7 +79,7 @@ def test_the_next_run_heeds_what_was_read_and_reads_the_rest(database: Path) -> 
 
 def test_a_batch_that_runs_again_is_divided_as_before(database: Path) -> None:
     assert read(pinning(scan(database, *HALVES), database, run=1), 0) == [1, 2]
-    with pytest.raises(RunError, match="was divided otherwise, or asked for other rows, when batch 0 began"):
+    with pytest.raises(RunError, match="had other splits or another filter when batch 0 began"):
         read(pinning(scan(database), database, run=2, replayed=0))
 
 

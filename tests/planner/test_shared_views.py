@@ -149,7 +149,7 @@ def test_lint_tells_of_what_is_kept_twice() -> None:
     """Not of a join of the same tables by keys that are computed otherwise."""
     case = CASES_OF_VIEWS["columns differ"]
     (finding,) = doubled_state(compiled(case, shared=False))
-    assert finding.message.startswith("it stores what join_o_c keeps, too")
+    assert finding.message.startswith("it stores what join_o_c stores, too")
     assert list(doubled_state(compiled(case, shared=True))) == []
     join = "SELECT o.id, c.name FROM (SELECT id, k + {} AS k FROM o) AS o JOIN c ON o.k = c.k"
     other = Case(queries=(join.format(1), join.format(2)), apart=2, shared=2)

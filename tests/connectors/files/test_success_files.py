@@ -39,7 +39,7 @@ def script(place: Path, options: dict[str, str], *, partitioned: bool = True, mo
         ({KIND: "x"}, "cannot be 'x': it is no policy of Flink's"),
         ({"sink.partition-commit.trigger": "process-time"}, f"has no meaning without '{KIND}'"),
         ({**SUCCESS, "sink.partition-commit.trigger": "partition-time"}, "a micro-batch has no watermark"),
-        ({**SUCCESS, "sink.partition-commit.delay": "1 h"}, "each micro-batch commits the partitions"),
+        ({**SUCCESS, "sink.partition-commit.delay": "1 h"}, "each micro-batch commits its partitions"),
         ({**SUCCESS, "sink.partition-commit.delay": "x"}, "cannot be 'x'"),
         ({**SUCCESS, "sink.partition-commit.success-file.name": "done"}, "must begin with '_' or '.'"),
         ({**SUCCESS, "sink.partition-commit.success-file.name": "_a/b"}, "must begin with '_' or '.'"),

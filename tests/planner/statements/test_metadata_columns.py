@@ -137,7 +137,7 @@ TOPIC = (
         ("e INT METADATA FROM 'leader-epoch'",
          "METADATA 'leader-epoch' of the kafka connector is not supported: Spark does not provide it"),
         ("e STRING METADATA FROM 'value.source.table'",
-         "METADATA 'value.source.table' of the kafka connector is not supported: what formats know"),
+         "METADATA 'value.source.table' of the kafka connector is not supported: the metadata of a format"),
         ("e TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'", "METADATA 'timestamp' can only be read"),
         ("h MAP<STRING, BYTES> METADATA FROM 'headers', e MAP<STRING, BYTES> METADATA FROM 'headers'",
          "METADATA 'headers' is to be written twice, also from column 'e'"),

@@ -92,10 +92,10 @@ def test_inserts_around_others_leave_each_its_query_and_its_state(share: bool) -
         "sink_alerts_in_alerts_2": ([THIRD], ["aggregate_o_in_alerts_2.2"]),
     }
     assert check_text(found, record, more).splitlines()[2:-3] == [
-        "sink_alerts_in_alerts            continues        was sink_alerts",
+        "sink_alerts_in_alerts            continues      was sink_alerts",
         "  aggregate_o_in_alerts          carries over   was aggregate_o",
         "",
-        "sink_alerts_in_alerts_3          continues        was sink_alerts_in_alerts",
+        "sink_alerts_in_alerts_3          continues      was sink_alerts_in_alerts",
         "  aggregate_o_in_alerts_3        carries over   was aggregate_o_in_alerts",
         "",
         "sink_alerts                      new            it has not run on this checkpoint, and reads its sources from "
@@ -135,5 +135,5 @@ def test_sinks_of_one_query_keep_their_names_in_it() -> None:
     (verdict, _) = found.verdicts
     assert verdict.writes == ((SECOND, FIRST), (THIRD, SECOND))
     assert check_text(found, record, job("= 50")).splitlines()[2] == (
-        f"{shared.id:<32} continues        {SECOND} was {FIRST}, {THIRD} was {SECOND}"
+        f"{shared.id:<32} continues      {SECOND} was {FIRST}, {THIRD} was {SECOND}"
     )

@@ -82,11 +82,11 @@ def test_a_value_changed_by_hand_is_shown_with_the_value_that_its_reason_was_giv
         assert label in report_markdown(changes).replace("`", "")
         assert label in remarks_of_changes(changes, [Location()] * len(changes))[0].message
         assert label in report_html(changes, title="t")
-        assert changes_json(changes)["changes"][0]["reason-given-for"] == ("6 h" if "given" in label else None)
+        assert changes_json(changes)["changes"][0]["reason-given-for"] == ("6 h" if "(for" in label else None)
 
 
 def test_a_reason_needs_an_edit(plan: Plan) -> None:
-    with pytest.raises(hintplan.PlanError, match="this is what the hint says"):
+    with pytest.raises(hintplan.PlanError, match="this value comes from the hint"):
         set_value(plan, TTL, "1 d", reason="because")
 
 

@@ -129,12 +129,12 @@ PREFIX = "operators.lookup_rates."
         ([('"hint": { "capacity": 20 }', '"hint": { "capacity": 50 }'), ('"timeout": "3 min"', '"timeout": "4 min"')],
          None),
         ([('"config": { "timeout": "3 min" }', '"config": { "timeout": "9 min" }')],
-         "async.origin: the origin says that 'timeout' is 9 min, but config says 3 min"),
+         "async.origin: according to the origin, 'timeout' is 9 min, but config has 3 min"),
         ([('"table.exec.async-lookup.timeout": "3 min"', '"table.exec.async-lookup.timeout": "9 min"')],
-         "async.origin: the origin says that 'timeout' is 3 min, but config says 9 min\n  hint: hintplan set plan.json "
+         "async.origin: according to the origin, 'timeout' is 3 min, but config has 9 min\n  hint: hintplan set plan.json "
          "config.table.exec.async-lookup.timeout='9 min' brings all origins in step"),
         ([('"lookup.partial-cache.max-rows": "100"', '"lookup.partial-cache.max-rows": "200"')],
-         f"cache.origin: the origin says that '{ROWS}' is 100, but table 'rates' says 200\n  hint: hintplan set "
+         f"cache.origin: according to the origin, '{ROWS}' is 100, but table 'rates' has 200\n  hint: hintplan set "
          f"plan.json tables.rates.options.{ROWS}='200' brings all origins in step"),
         # facts
         ([('"filter": "rate > 0"', '"filter": null')], "its facts were changed by hand"),
@@ -237,7 +237,7 @@ def test_set_writes_one_setting_in_its_canonical_form(plan: Plan, path: str, val
     [
         ("async.capacity", "0", "'capacity': expected a whole number of at least 1, found '0'", "write 1 or more"),
         ("async.capcity", "5", "'async' has no setting 'capcity'", "did you mean 'capacity'?"),
-        ("async.origin.hint", "5", "an origin records what default, config and hint asked for", "set "),
+        ("async.origin.hint", "5", "an origin records what default, config and hint set", "set "),
         ("cache.lookup.cahce", "NONE", "'cache' has no setting 'lookup.cahce'", "did you mean 'lookup.cache'?"),
         (f"cache.{INTERVAL}", "1 h", f"'{INTERVAL}' does not go with 'lookup.cache' PARTIAL", "= 'FULL'"),
         ("keys", "x", "'keys' of an operator is a fact of the query", "can be set: lookup_rates.async.<setting>"),

@@ -163,7 +163,7 @@ def test_a_plan_file_that_is_there_is_not_written_over(sql: Run, folder: Path) -
     refused = sql(f"{TABLES}COMPILE PLAN 'plan.json' FOR {SUMS};")
     assert refused.code == 1
     assert refused.err.endswith(
-        "job.sql:4:14: error: the plan file 'plan.json' is there already\n"
+        "job.sql:4:14: error: the plan file 'plan.json' already exists\n"
         f"  COMPILE PLAN 'plan.json' FOR {SUMS};\n"
         "               ^\n"
         "  hint: remove it, write COMPILE PLAN ... IF NOT EXISTS FOR, or "
@@ -282,7 +282,7 @@ def test_a_file_that_is_no_plan_is_neither_written_over_nor_told(
     (folder / "notes").write_text(text)
     done = sql(f"{FORCED}{TABLES}{statement.format('notes', SUMS)};")
     assert done.code == 1, done.err
-    assert "no plan" in done.err
+    assert "is not a plan" in done.err
     assert "secret" not in done.err + done.out
     assert (folder / "notes").read_text() == text
     told = sql(f"{TABLES}{statement.format('notes', SUMS)};")
