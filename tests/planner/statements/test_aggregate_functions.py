@@ -128,7 +128,7 @@ def test_the_name_of_a_built_in_aggregate_cannot_be_declared() -> None:
         ({"arguments": ("v", "k")}, "arguments[1]", "'wavg' takes INT, but 'k' is STRING"),
         ({"filter": "k"}, "filter", "expected a BOOLEAN column, but 'k' is STRING"),
         ({"type": "INT"}, "type", "'wavg' returns DOUBLE, found INT"),
-        ({"function": "MAX", "argument": "v", "type": "BIGINT"}, "arguments", "MAX has one argument, which stands in"),
+        ({"function": "MAX", "argument": "v", "type": "BIGINT"}, "arguments", "MAX has one argument, which belongs in"),
     ],
 )
 def test_a_hand_edit_of_a_call_is_checked(facts: dict[str, Any], path: str, message: str) -> None:

@@ -106,8 +106,8 @@ def test_settings_of_calls_are_free_to_edit_by_hand(text: str, edit: tuple[str, 
         ([('"timeout": "1 min",\n        "origin"', '"timeout": "60",\n        "origin"')],
          "async.timeout: bad duration '60'"),
         ([('"table.exec.async-table.timeout": "1 min"', '"table.exec.async-table.timeout": "2 min"')],
-         "async.origin: according to the origin, 'timeout' is 1 min, but config has 2 min\n  hint: hintplan set plan.json "
-         "config.table.exec.async-table.timeout='2 min' brings all origins in step"),
+         "async.origin: according to the origin, 'timeout' is 1 min, but config has 2 min\n  hint: hintplan set "
+         "plan.json config.table.exec.async-table.timeout='2 min' brings all origins in step"),
         ([('"config": {', '"config": {\n    "table.exec.async-table.max-retries": "3",')],
          "a plan calls 'table.exec.async-table.max-retries' by its other name\n"
          "  hint: write 'table.exec.async-table.max-attempts'"),

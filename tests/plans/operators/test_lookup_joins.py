@@ -131,8 +131,8 @@ PREFIX = "operators.lookup_rates."
         ([('"config": { "timeout": "3 min" }', '"config": { "timeout": "9 min" }')],
          "async.origin: according to the origin, 'timeout' is 9 min, but config has 3 min"),
         ([('"table.exec.async-lookup.timeout": "3 min"', '"table.exec.async-lookup.timeout": "9 min"')],
-         "async.origin: according to the origin, 'timeout' is 3 min, but config has 9 min\n  hint: hintplan set plan.json "
-         "config.table.exec.async-lookup.timeout='9 min' brings all origins in step"),
+         "async.origin: according to the origin, 'timeout' is 3 min, but config has 9 min\n  hint: hintplan set "
+         "plan.json config.table.exec.async-lookup.timeout='9 min' brings all origins in step"),
         ([('"lookup.partial-cache.max-rows": "100"', '"lookup.partial-cache.max-rows": "200"')],
          f"cache.origin: according to the origin, '{ROWS}' is 100, but table 'rates' has 200\n  hint: hintplan set "
          f"plan.json tables.rates.options.{ROWS}='200' brings all origins in step"),

@@ -104,7 +104,7 @@ def test_what_says_that_code_is_wrong_is_not_tried_again(kind: type[Exception]) 
             calls.append(key)
             raise kind("wrong")
 
-    with pytest.raises(RunError, match=rf"f\(1\) failed: {kind.__name__}: wrong\n.*is tried again only if retry_on"):
+    with pytest.raises(RunError, match=rf"f\(1\) failed: {kind.__name__}: wrong\n.*is retried only if retry_on"):
         call(function(wrong), VirtualEventLoop(VirtualClock()), 1, **DEFAULTS)
     for asked in (source(wrong), Sync()):
         with pytest.raises(RunError, match=rf"key \(1\) failed once: {kind.__name__}: wrong\n.*retry_on of the class"):

@@ -36,7 +36,7 @@ def test_a_package_is_added_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert conf == {"spark.jars.packages": f"a:b:1,{TOPICS}:4.2.0", "x": "y"}
     (note,) = notes
     assert f"{TOPICS}:4.2.0" in note
-    assert "Spark 4.3.0, which has none of its own" in note
+    assert "Spark 4.3.0, which has none itself" in note
     assert with_packages({"x": "y"}, ()) == ({"x": "y"}, [])
 
 

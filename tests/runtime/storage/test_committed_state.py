@@ -56,7 +56,7 @@ def test_another_number_of_partitions_counts_from_its_first_batch_on(tmp_path: P
     assert in_force(tmp_path, 6, scales) == {0: (6, 60), 1: (6, 60), 2: (6, 60)}
 
 
-@pytest.mark.parametrize(("lost", "said"), [("*.manifest", "manifest of batch 4"), ("*", "longer has a manifest")])
+@pytest.mark.parametrize(("lost", "said"), [("*.manifest", "manifest of batch 4"), ("*", "no manifest")])
 def test_a_partition_that_has_lost_its_manifest_is_named(tmp_path: Path, lost: str, said: str) -> None:
     write(tmp_path, batch=1, run=1, rows=10)
     write(tmp_path, batch=4, run=1, rows=40)

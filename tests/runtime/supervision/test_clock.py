@@ -113,7 +113,7 @@ def test_a_run_says_once_that_the_clock_was_put_back_and_is_stuck_until_a_batch_
     well = (200, 0)
     assert seen == ([well] * 5 if once else [well, well, stuck, stuck, well])
     said = capsys.readouterr().err
-    assert said.count("the clock of this machine was put back by 60 min") == (0 if once else 1)
+    assert said.count("the clock of this machine was set back by 60 min") == (0 if once else 1)
     assert health.phase == RUNNING
 
 
