@@ -17,6 +17,7 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,7 +85,7 @@ def _faults_of(line: int, text: str, is_docstring: bool) -> Iterator[Fault]:
 
 def docstrings(source: str) -> Iterator[tuple[int, str, bool]]:
     """Yield line and text of each docstring, and of each string below an assignment; the last value is True."""
-    for node in ast.walk(ast.parse(source)):
+    for node in _nodes(source):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text is not None:
@@ -106,12 +107,17 @@ def _comments(source: str) -> Iterator[tuple[int, str, bool]]:
             yield token.start[0], token.string, False
 
 
+@lru_cache(maxsize=1)
+def _nodes(source: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def _messages(source: str) -> Iterator[tuple[int, str, bool]]:
     """Yield the strings of several words that are no docstrings; the last value is True for a sentence of its own."""
-    tree = ast.parse(source)
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    parts |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = _nodes(source)
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    parts |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         text = ""
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)

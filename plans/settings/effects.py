@@ -143,7 +143,7 @@ def abandoned(operators: Collection[str]) -> Effect:
 
 TTL = Effect(
     level="ttl",
-    text="from the next start, also to rows kept",
+    text="from the next start, for existing rows too",
     because="each row of state keeps the time of its last write, so the new TTL applies to existing rows",
 )
 SHORTER_TTL = Effect(

@@ -1,4 +1,4 @@
-"""The file systems that other machines may see: those that are mounted from elsewhere.
+"""The file systems that other machines may see: the file systems mounted from elsewhere.
 
 >>> is_shared("/proc/self")
 True

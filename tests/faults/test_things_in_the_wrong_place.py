@@ -70,7 +70,7 @@ def garbage(path: Path) -> None:
 
 
 ENTRY = "out/_delta_log/00000000000000000001.json"
-LACKS = "this checkpoint has written batches up to 0 to .*, which {}: their rows are not there any more"
+LACKS = "this checkpoint has written batches up to 0 to .*, which {}: their rows are lost"
 CASES = [
     Case("filesystem", "in", link, "table s cannot be read: .*" + LINK.format(what="/in"), began=False),
     Case("filesystem", "in/0.csv", link, LINK.format(what="/in/0.csv") + ", and Spark would pass it over"),

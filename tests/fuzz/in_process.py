@@ -82,10 +82,10 @@ class Stream:
         self._events = events
         with (
             mock.patch.object(builder, "apply_operator", self._apply),
-            mock.patch.object(stream, "shared", _shared),
-            mock.patch.object(scan, "marked", lambda frame, operator: frame),
+            mock.patch.object(stream, "shared_rows", _shared),
+            mock.patch.object(scan, "mark_source", lambda frame, operator: frame),
             mock.patch.object(values, "one_row", lambda spark: spark.range(0 if self._begun else 1)),
-            mock.patch.object(values, "marked", lambda frame, operator: frame),
+            mock.patch.object(values, "mark_source", lambda frame, operator: frame),
             mock.patch.object(connectors, "read_stream", self._read),
             mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):

@@ -87,7 +87,7 @@ def missing_messages(spark: SparkSession, table: Table, facts: SinkFacts) -> str
             hint="is the broker up, and may the user of the run describe the topic?",
         ) from error
     if _NAMELESS not in (current["topic"], facts["topic"]) and current["topic"] != facts["topic"]:
-        return "was made anew"
+        return "was recreated"
     for number, end in facts["ends"].items():
         ends_at = current["ends"].get(number)
         if ends_at is None:

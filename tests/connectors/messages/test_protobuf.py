@@ -216,5 +216,5 @@ def test_messages_are_as_a_file_defines_them(
     run(spark, script, tmp_path / "checkpoint")
     assert broker.latest(result) == {b"\x18\x06": b"\x18\x06\x42\x02hi", b"\x18\x08": b"\x18\x08"}
     broker.send(topic, [(None, b"\x42\x05h")])
-    with pytest.raises(RunError, match=r"offset 3 is not what its format, protobuf, .* it is no shop3.Order3"):
+    with pytest.raises(RunError, match=r"offset 3 does not fit its format, protobuf, .* it is no shop3.Order3"):
         run(spark, script, tmp_path / "checkpoint")

@@ -72,7 +72,7 @@ def hintplan(repository: Path) -> Run:
 def test_a_plan_is_compared_with_one_at_a_revision_and_in_the_index(hintplan: Run, repository: Path) -> None:
     expected = (
         "~ join_o_c.leftState.ttl               3 d → 5 d     edit over hint 1 d     "
-        "from the next start, also to rows kept\n"
+        "from the next start, for existing rows too\n"
         "    reason: late payments\n"
         "1 setting changed · no operator changed · running state stays readable\n"
     )
@@ -152,7 +152,7 @@ def test_annotations_point_at_the_line_of_the_newer_file(hintplan: Run, reposito
     assert line[int(found[2]) - 1 :].startswith('"5 d"')
     assert found[3] == (
         "join_o_c.leftState.ttl: 3 d → 5 d · edit over hint 1 d · "
-        "from the next start, also to rows kept · reason: late payments"
+        "from the next start, for existing rows too · reason: late payments"
     )
 
 

@@ -49,7 +49,7 @@ def test_a_ttl_edit_is_one_calm_line(plan: Plan) -> None:
     before, _ = set_value(plan, "join_o_c.leftState.ttl", "1 d")
     assert changes_text(compare_plans(before, plan)) == (
         "~ join_o_c.leftState.ttl               1 d → 3 d     edit over hint 1 d     "
-        "from the next start, also to rows kept\n"
+        "from the next start, for existing rows too\n"
         "1 setting changed · no operator changed · running state stays readable"
     )
 
@@ -207,7 +207,7 @@ def test_json_has_every_change_its_effect_and_the_reason_of_that(plan: Plan) -> 
                 "reason-given-for": None,
                 "follows": None,
                 "effect": "ttl",
-                "verdict": "from the next start, also to rows kept",
+                "verdict": "from the next start, for existing rows too",
                 "keeps-state": True,
             }
         ],
@@ -226,7 +226,7 @@ def test_an_operator_that_only_has_another_id_is_renamed(plan: Plan, plan_text: 
 
 def test_a_renamed_operator_keeps_its_settings_in_view(plan: Plan, plan_text: str) -> None:
     text = plan_text.replace('"join_o_c"', '"join_x_c"').replace('"ttl": "3 d"', '"ttl": "4 d"')
-    assert "~ join_x_c.leftState.ttl | 3 d → 4 d | edit over hint 1 d | from the next start, also to rows kept" in [
+    assert "~ join_x_c.leftState.ttl | 3 d → 4 d | edit over hint 1 d | from the next start, for existing rows too" in [
         line.strip() for line in lines(plan, accept(text))
     ]
 
@@ -289,7 +289,7 @@ def test_full_says_why_and_concise_one_line_an_operator(plan: Plan, patched: Pat
     assert full[2].strip() == "layers: config 1 h · hint 1 d"
     assert changes_text(changes, detail="concise").splitlines() == [
         "~ join_o_c                             leftState.ttl, rightState.ttl     "
-        "from the next start, also to rows kept",
+        "from the next start, for existing rows too",
         "2 settings changed · no operator changed · running state stays readable",
     ]
 

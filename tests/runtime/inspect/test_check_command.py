@@ -67,7 +67,7 @@ def test_an_edited_ttl_goes_on_with_all_state(folder: Path) -> None:
         "sink_r                           continues",
         "  aggregate_r                    carries over",
         "  join_o_c                       carries over   leftState.ttl 1 d → 3 d, "
-        "from the next start, also to rows kept",
+        "from the next start, for existing rows too",
     ]
     assert "Spark 4.2.9 wrote the checkpoint, Spark " in said
     assert said.splitlines()[-2:] == [

@@ -123,7 +123,7 @@ def test_states_carry_over_start_empty_or_are_refused_as_predicted(spark: SparkS
         "plan",
     ):
         run(changed, spark, tmp_path)
-    with pytest.raises(RunError, match=r"scan_o_in_counts is left behind, because sink_counts does not read o"):
+    with pytest.raises(RunError, match=r"scan_o_in_counts is left behind, because sink_counts no longer reads o"):
         run(refused, spark, tmp_path)
     assert list(files_below(tmp_path / "checkpoint")) == before
     add_rows(tmp_path, "o", [{"k": 1, "v": 3}])

@@ -90,7 +90,7 @@ def test_settings_may_change_and_the_number_of_partitions(spark: SparkSession, t
     execution = run_once(plan, spark, tmp_path / "checkpoint")
     assert fold(changes(tmp_path)) == expected(orders)
     assert execution.partitions == 3
-    assert execution.notes[0].startswith("state goes from 2 partitions to 3, as parallelism.default says")
+    assert execution.notes[0].startswith("state goes from 2 partitions to 3, the value of parallelism.default")
 
 
 def test_without_a_checkpoint_nothing_is_left_behind(spark: SparkSession, tmp_path: Path) -> None:
