@@ -2,7 +2,7 @@
 
 >>> table = Table(columns=(), options={"connector": "iceberg", "catalog-type": "jdbc", "uri": "jdbc:sqlite:x.db"})
 >>> print(*ICEBERG.check("tables.totals.options", table))
-tables.totals.options.connector: the place of the table's files is set neither by 'warehouse' or 'location'
+tables.totals.options.connector: the place of the table's files is set neither by 'warehouse' nor by 'location'
   hint: write 'location' = 's3://bucket/path', or the path of a directory
 """
 

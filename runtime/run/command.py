@@ -195,7 +195,7 @@ SECTIONS = {
         flags=("--master", "--remote", "--conf"),
         example="hintplan run plan.json --master 'local[4]' --conf spark.driver.memory=4g",
     ),
-    "What it tells": Section(
+    "Output": Section(
         flags=("--json", "--print-raw", "--metrics", "--health"),
         example="hintplan run plan.json --metrics prometheus=:9249 --health 8080",
     ),

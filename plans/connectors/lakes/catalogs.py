@@ -99,7 +99,7 @@ def check_catalog(path: str, table: Table) -> Iterator[Diagnostic]:
             )
     if not _is_place(table):
         yield Diagnostic(
-            message=f"the place of the table's files is set neither by {WAREHOUSE!r} or {LOCATION!r}",
+            message=f"the place of the table's files is set neither by {WAREHOUSE!r} nor by {LOCATION!r}",
             hint=f"write '{LOCATION}' = 's3://bucket/path', or the path of a directory",
             path=f"{path}.{WAREHOUSE if WAREHOUSE in table.options else 'connector'}",
         )

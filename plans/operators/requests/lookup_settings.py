@@ -115,7 +115,7 @@ def with_setting(operator: Lookup, plan: Declared, path: str, group: str, name: 
     """
     groups = dict(operator.settings)
     if operator.table not in plan.tables:
-        raise PlanError(f"there is no table '{operator.table}'", path=path, hint="mend the plan first")
+        raise PlanError(f"there is no table '{operator.table}'", path=path, hint="correct the plan first")
     if group not in groups:
         message = f"'{operator.id}' does not retry, so there is no '{name}' to set"
         raise PlanError(message, path=path, hint=f"set {operator.id}.retry='<attempts> x <delay>' first")

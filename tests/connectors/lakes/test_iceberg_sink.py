@@ -183,7 +183,7 @@ REST = "'catalog-type' = 'rest', 'uri' = 'http://localhost:1'"
         ("id INT", "'catalog-type' = 'hive', 'uri' = 'x', 'warehouse' = 'w'", "'catalog-type' is 'hive', which nobody"),
         ("id INT", "'catalog-type' = 'jdbc', 'uri' = 'jdbc:mysql://h/d', 'warehouse' = 'w'", "must start with jdbc"),
         ("id INT", "'catalog-type' = 'rest', 'uri' = 'https://me@host', 'warehouse' = '/w'", "must start with http"),
-        ("id INT", f"{JDBC}", "the place of the table's files is set neither by 'warehouse' or 'location'"),
+        ("id INT", f"{JDBC}", "the place of the table's files is set neither by 'warehouse' nor by 'location'"),
         ("id INT", f"{REST}, 'warehouse' = 'quick'", "the place of the table's files is set neither"),
         ("id INT", f"{JDBC}, 'warehouse' = 'hdfs://n/t'", "the path is of 'hdfs', and only local"),
         ("id INT", f"{JDBC}, 'warehouse' = 'w', 's3.region' = 'x'", "'s3.region' has no effect on local files"),
