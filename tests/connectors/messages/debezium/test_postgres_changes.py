@@ -109,8 +109,13 @@ def test_tables_of_postgres_are_followed(
 @pytest.mark.parametrize(
     ("mode", "name", "columns", "problem"),
     [
-        ("defaults", "orders", ORDERS.format("DECIMAL(10, 2)", "INT", "BIGINT"), "offset 0 is not .*field 'price'"),
-        ("double", "visits", VISITS, "offset 3 is not .*its op is 't'"),
+        (
+            "defaults",
+            "orders",
+            ORDERS.format("DECIMAL(10, 2)", "INT", "BIGINT"),
+            "offset 0 does not fit .*field 'price'",
+        ),
+        ("double", "visits", VISITS, "offset 3 does not fit .*its op is 't'"),
     ],
 )
 def test_messages_that_are_no_changes_of_the_table_are_refused(
