@@ -34,10 +34,10 @@ LEASE_SECONDS = 8.0
 AS_A_POD = """
 import socket
 import sys
-import hintplan.runtime.storage.local_files
+import hintplan.runtime.storage.mounts
 name = sys.argv.pop(1)
 socket.gethostname = lambda: name
-hintplan.runtime.storage.local_files._OF_ONE_MACHINE = frozenset()
+hintplan.runtime.storage.mounts._OF_ONE_MACHINE = frozenset()
 from hintplan.plans.cli import main
 main()
 """
