@@ -146,7 +146,7 @@ def _lines(text: str, offsets: Iterable[int]) -> dict[int, tuple[int, int]]:
 def fixed(checked: LintedPlan, *, facts: bool) -> tuple[bytes, tuple[LocatedFinding, ...]]:
     """Apply all fixes to the text, including changes of ``facts`` if set; return the text and the fixed findings."""
     plan = checked.plan
-    mended: list[LocatedFinding] = []
+    repaired: list[LocatedFinding] = []
     if plan is None:
         return checked.data, ()
     edited = plan
@@ -154,7 +154,7 @@ def fixed(checked: LintedPlan, *, facts: bool) -> tuple[bytes, tuple[LocatedFind
         fix = entry.finding.fix
         if fix is not None and (facts or not fix.facts):
             edited = fix.change(edited)
-            mended.append(entry)
+            repaired.append(entry)
     data = rewrite(checked.data, plan, edited) if edited != plan else checked.data
     respelled = [entry for entry in checked.found if entry.finding.respelled is not None]
     if respelled:
@@ -165,4 +165,4 @@ def fixed(checked: LintedPlan, *, facts: bool) -> tuple[bytes, tuple[LocatedFind
             for entry in respelled
         ]
         data = apply(source, patches)
-    return data, (*mended, *respelled)
+    return data, (*repaired, *respelled)

@@ -92,7 +92,7 @@ def _name(one: LocatedFinding) -> str | None:
 
 def lint_summary(report: LintReport, plans: int) -> str:
     """Return the fixed findings, and the number of findings in that many plans."""
-    lines = [f"mended: {_subject(entry)}{entry.finding.message}" for entry in report.mended]
+    lines = [f"fixed: {_subject(entry)}{entry.finding.message}" for entry in report.fixed]
     counted: Counter[str] = Counter(entry.rule.level for entry in report.found)
     parts = [count(counted[level], level) for level in reversed(LEVELS) if counted[level]]
     text = f"{', '.join(parts) or 'nothing found'} in {count(plans, 'plan')}"
@@ -112,7 +112,7 @@ def lint_report_json(report: LintReport) -> dict[str, Any]:
     return {
         "findings": [_found_json(one) for one in report.found],
         "ignored": [{**_found_json(one), "reason": ignore.reason} for one, ignore in report.ignored],
-        "mended": [_found_json(one) for one in report.mended],
+        "fixed": [_found_json(one) for one in report.fixed],
     }
 
 

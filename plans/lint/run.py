@@ -28,7 +28,7 @@ class LintReport:
 
     found: tuple[LocatedFinding, ...]
     ignored: tuple[tuple[LocatedFinding, Ignore], ...] = ()
-    mended: tuple[LocatedFinding, ...] = ()
+    fixed: tuple[LocatedFinding, ...] = ()
 
 
 def lint_files(
@@ -45,7 +45,7 @@ def lint_files(
     explicit = None if config is None else read_config(Path(config)) or Config(file=Path(config), ignores=())
     findings: list[LocatedFinding] = []
     ignored: list[tuple[LocatedFinding, Ignore]] = []
-    mended: list[LocatedFinding] = []
+    repairs: list[LocatedFinding] = []
     configs: dict[Path, Config] = {}
     used: set[tuple[Path, int]] = set()
     for path in paths:
@@ -53,8 +53,8 @@ def lint_files(
         settings = explicit or config_for(plan)
         checked = _checked(path, allow_fact_edits)
         if fix:
-            checked, repaired = _mended(path, plan, checked, settings, allow_fact_edits)
-            mended += repaired
+            checked, repaired = _repaired(path, plan, checked, settings, allow_fact_edits)
+            repairs += repaired
         entries = [*checked.found, *(_idle_hints(script, allow_modules, init, checked) if script is not None else ())]
         for entry in entries:
             ignore = next(matching(settings, plan, entry.rule.id, entry.finding.path), None) if settings else None
@@ -70,7 +70,7 @@ def lint_files(
             used |= {(settings.file, number) for number in spared}
             used |= {(settings.file, i.number) for i in settings.ignores if not _concerns(settings, i, paths)}
     findings += [entry for settings in configs.values() for entry in _of_ignores(settings, used)]
-    return LintReport(found=tuple(findings), ignored=tuple(ignored), mended=tuple(mended))
+    return LintReport(found=tuple(findings), ignored=tuple(ignored), fixed=tuple(repairs))
 
 
 def _concerns(config: Config, ignore: Ignore, paths: Sequence[str]) -> bool:
@@ -82,7 +82,7 @@ def _checked(path: str, allow_fact_edits: bool) -> LintedPlan:
     return lint_plan(data, file=file, allow_fact_edits=allow_fact_edits)
 
 
-def _mended(
+def _repaired(
     path: str, plan: Path, checked: LintedPlan, settings: Config | None, facts: bool
 ) -> tuple[LintedPlan, tuple[LocatedFinding, ...]]:
     """Apply the fixes of findings that are not ignored; write the plan only if it is valid afterwards."""

@@ -90,7 +90,7 @@ SOURCE_LAG_OFFSETS = _gauge(
 SINK_ROWS = _counter("sink.rows", "{row}", _SOURCE, "Rows that the sink received.")
 
 OPERATOR_ROWS_IN = _counter("operator.rows_in", "{row}", _OPERATOR, "Rows that came to an operator with state.")
-OPERATOR_ROWS_OUT = _counter("operator.rows_out", "{row}", _OPERATOR, "Rows that an operator with state has put out.")
+OPERATOR_ROWS_OUT = _counter("operator.rows_out", "{row}", _OPERATOR, "Rows that an operator with state has emitted.")
 OPERATOR_COUNTED = _counter(
     "operator.counted",
     "{row}",
@@ -159,7 +159,7 @@ FUNCTION_IN_FLIGHT = _gauge(
     _OPERATOR,
     "The maximum number of concurrent calls of a task, in the last micro-batch.",
 )
-FUNCTION_ROWS_OUT = _counter("function.rows_out", "{row}", _OPERATOR, "Rows that the operator has put out.")
+FUNCTION_ROWS_OUT = _counter("function.rows_out", "{row}", _OPERATOR, "Rows that the operator has emitted.")
 
 CACHED_HITS = _counter("cached_result.hits", "{read}", _OPERATOR, "Jobs of a batch plan that found a cached result.")
 CACHED_MISSES = _counter(

@@ -244,7 +244,7 @@ def test_fix_writes_the_file_and_reports_what_it_mended(folder: Path) -> None:
     path.write_text(EXAMPLES["HP106"].bad)
     done = hintplan("lint", "--fix", "plans/orders.json", folder=folder)
     assert done.returncode == 0
-    assert "mended: tables.orders.options.lookup.cache: the option 'lookup.cache' has no effect" in done.stderr
+    assert "fixed: tables.orders.options.lookup.cache: the option 'lookup.cache' has no effect" in done.stderr
     assert path.read_text() == edited()
 
 
