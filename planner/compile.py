@@ -34,7 +34,7 @@ from hintplan.plans.connectors.table import options_by_program
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import Diagnostic, SqlError
 from hintplan.plans.model.config import KEYS, canonical_key
-from hintplan.plans.model.optional_groups import with_config_layers
+from hintplan.plans.model.layered_groups import with_config_layers
 from hintplan.plans.model.plan import Mode, Plan
 from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.cached import CACHED, ENABLED
@@ -244,11 +244,12 @@ def _warn_of_idle_settings(session: CompileSession, statements: list[SetOption],
     }
     for statement in statements:
         key = KEYS.get(canonical_key(statement.key))
-        if key is None or key.owner is None or key.group is None:
+        if key is None or not key.owners or key.group is None:
             continue
+        kinds = {key.whose, *(kind.title for kind in key.owners)}
         if key.group.optional and key.group.mode not in (None, mode):
             message, advice = key.group.elsewhere, "remove it"
-        elif not any((key.whose, key.group.name, name) in heeded for name in key.sets):
+        elif not any((kind, key.group.name, name) in heeded for kind in kinds for name in key.sets):
             message = f"no {key.whose} of this job takes it"
             advice = "remove it" if key.group.optional else "remove it, or set the options that it belongs to"
         else:

@@ -28,7 +28,7 @@ from hintplan.plans.declarations.tables import FunctionKind
 from hintplan.plans.errors import SqlError
 from hintplan.plans.format.compiled import with_record
 from hintplan.plans.model.config import SHARED_VIEWS
-from hintplan.plans.model.optional_groups import with_config_layers
+from hintplan.plans.model.layered_groups import with_config_layers
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
 from hintplan.plans.operators.sink import overwritten_of

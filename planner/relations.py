@@ -17,9 +17,10 @@ from dataclasses import field as attribute
 from typing import assert_never
 
 from hintplan.planner.expressions.bounds import bounds_of, limiting_column
-from hintplan.planner.expressions.typed import Expr, Field, FieldRef, Literal
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, Literal, referenced_fields
 from hintplan.planner.hints.lookup import LookupHint
 from hintplan.plans.declarations.tables import FunctionKind
+from hintplan.plans.declarations.windows import Window
 from hintplan.plans.errors import SqlError
 from hintplan.plans.operators import Frame, JoinType
 from hintplan.plans.settings.layers import Settings
@@ -104,10 +105,20 @@ class LogicalCalc:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attached:
+    """The fields of a relation that hold the start and the end of the ``window`` of each row."""
+
+    window: Window
+    start: Field
+    end: Field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogicalJoin:
     """A join. Equalities among the conjuncts in ``on`` become ``keys``, and the rest becomes ``condition``.
 
-    ``keyless`` allows a join without an equality, whatever its inputs are.
+    ``keyless`` allows a join without an equality, whatever its inputs are. ``windows`` are the windows of the left and
+    right side if only rows of the same window meet; then they are not among ``keys``.
     """
 
     left: Relation
@@ -119,6 +130,7 @@ class LogicalJoin:
     items: tuple[Item, ...]
     states: tuple[StateInput, StateInput]
     keyless: bool = False
+    windows: tuple[Attached, Attached] | None = None
     offset: int
     base: tuple[str, ...]
     block: str
@@ -272,6 +284,44 @@ class LogicalAggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogicalWindowAggregate:
+    """An aggregate of the rows of each window, whose results come when the watermark passes the window.
+
+    The windows are over the rowtime ``time``, or the fields ``attached`` of the input hold them. The output has the
+    columns of the window that some reader needs.
+    """
+
+    input: Relation
+    keys: tuple[Field, ...]
+    calls: tuple[AggregateItem, ...]
+    window: Window
+    time: Field | None
+    attached: Attached | None
+    start: Field | None
+    end: Field | None
+    window_time: Field | None
+    state: StateInput
+    base: tuple[str, ...]
+    block: str
+
+    @property
+    def of_window(self) -> tuple[Field, ...]:
+        """Return the output fields that hold the window."""
+        return tuple(f for f in (self.start, self.end, self.window_time) if f is not None)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*self.keys, *(c.field for c in self.calls), *self.of_window)
+
+    @property
+    def reads(self) -> tuple[Field, ...]:
+        """Return the fields of the input that the aggregate reads."""
+        of_calls = (f for c in self.calls for f in (*c.arguments, c.filter) if f is not None)
+        of_window = (self.time,) if self.attached is None else (self.attached.start, self.attached.end)
+        return (*self.keys, *of_calls, *(f for f in of_window if f is not None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogicalUnion:
     """UNION ALL: the i-th field of every input becomes the i-th of ``fields``."""
 
@@ -403,6 +453,7 @@ class LogicalRowNumber(LogicalPassthrough):
     - ``unlimited`` is the error to raise if no condition above limits the number.
     - ``unordered`` is the error to raise if the rows have no order of arrival that could be reversed.
     - ``view`` is the view or CTE of the query, from which the state gets its name. Equal queries of two views share it.
+    - ``attached`` is the window of the rows if the number counts in each window. ``place`` is its offset.
     """
 
     title: typing.ClassVar[str] = "a query with ROW_NUMBER()"
@@ -419,6 +470,8 @@ class LogicalRowNumber(LogicalPassthrough):
     unlimited: SqlError | None = None
     unordered: SqlError | None = None
     view: str | None = attribute(default=None, compare=False)
+    attached: Attached | None = None
+    place: int = attribute(default=0, compare=False)
 
     @property
     def is_first_only(self) -> bool:
@@ -442,7 +495,7 @@ class LogicalRowNumber(LogicalPassthrough):
 
     @property
     def takes_back(self) -> bool:
-        return self.latest or bool(self.order)
+        return self.attached is None and (self.latest or bool(self.order))
 
     def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
         if self.end is not None:
@@ -510,6 +563,66 @@ class LogicalOver(LogicalPassthrough):
         return bool(ids) and ids <= {f.id for f in self.partition}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogicalWindow(LogicalPassthrough):
+    """The rows of ``input``, each once for each of its windows over the rowtime ``time``, with the window's fields.
+
+    ``keys`` are the fields of PARTITION BY, which only sessions have.
+    """
+
+    title: typing.ClassVar[str] = "a window function"
+
+    time: Field
+    window: Window
+    keys: tuple[Field, ...]
+    start: Field
+    end: Field
+    window_time: Field
+    offset: int
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*self.input.fields, self.start, self.end, self.window_time)
+
+    @property
+    def reads(self) -> tuple[Field, ...]:
+        return (self.time, *self.keys)
+
+    @property
+    def is_session(self) -> bool:
+        """Return True if the window of a row depends on other rows."""
+        return self.window.type == "session"
+
+    def lets_through(self, ids: set[int]) -> bool:
+        # A session depends on all rows of its key.
+        return bool(ids) and ids <= {f.id for f in (self.keys if self.is_session else self.input.fields)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogicalWatermark(LogicalPassthrough):
+    """The rows of ``input``, whose watermark is the highest value of ``highest`` so far, less a delay.
+
+    - ``column`` is the rowtime.
+    - ``layers`` has the settings of the layers ``table`` and ``hint``.
+    - ``hinted`` is the offset of the hint, if it sets one.
+    """
+
+    title: typing.ClassVar[str] = "a table with a watermark"
+
+    column: Field
+    highest: Expr
+    layers: Layers
+    hinted: int | None
+
+    @property
+    def reads(self) -> tuple[Field, ...]:
+        return (self.column, *referenced_fields(self.highest))
+
+    def lets_through(self, ids: set[int]) -> bool:
+        # Rows that a filter drops move the watermark, too.
+        return False
+
+
 Relation = (
     LogicalScan
     | LogicalValues
@@ -520,11 +633,14 @@ Relation = (
     | LogicalUnnest
     | LogicalExpand
     | LogicalAggregate
+    | LogicalWindowAggregate
     | LogicalUnion
     | LogicalSort
     | LogicalCache
     | LogicalRowNumber
     | LogicalOver
+    | LogicalWindow
+    | LogicalWatermark
 )
 
 
@@ -540,6 +656,7 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
             | LogicalUnnest()
             | LogicalExpand()
             | LogicalAggregate()
+            | LogicalWindowAggregate()
             | LogicalPassthrough()
         ):
             return (relation.input,)
@@ -563,6 +680,7 @@ def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Re
             | LogicalUnnest()
             | LogicalExpand()
             | LogicalAggregate()
+            | LogicalWindowAggregate()
             | LogicalPassthrough()
         ):
             return replace(relation, input=change(relation.input))

@@ -19,6 +19,7 @@ from hintplan.planner.context import TableEntry
 from hintplan.planner.hints.ledger import Ledger
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.model.config import KEYS
+from hintplan.plans.model.layered_groups import table_below
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
@@ -58,12 +59,13 @@ def positions_of(
         ("", f"tables.{t}.options.{o}", "table"): offset_of_option for (t, o), offset_of_option in options.items()
     }
     for operator in plan.operators:
-        table = operator.table or ""
         for setting in operator_settings(operator):
             path = setting.path.removeprefix(f"{operator.id}.")
+            table = operator.table or (table_below(plan, operator) if "table" in setting.layers else None)
+            option = setting.setting.option if setting.setting is not None else None
             offsets = {
                 "hint": hints.get((operator.id, path)),
-                "table": options.get((table, setting.name)),
+                "table": options.get((table or "", option or setting.name)),
                 "config": config.get(_config_key(setting, operator, plan)),
                 "statement": ledger.statements.get((operator.id, path)),
             }

@@ -5,7 +5,8 @@ An operator is a pure function over Arrow tables, called once per partition and 
     (input deltas, stored state, now) -> (output delta, state to store)
 
 It never accesses Spark, a clock or a file: the engine passes in ``now``, and a :class:`SegmentStore` reads and writes
-segments of state. The engine hashes, routes and packs the rows, calls ``process``, and persists the result.
+segments of state. The engine hashes, routes and packs the rows, calls ``process``, and persists the result. An operator
+that goes by event time also receives its :class:`Watermarks`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ KIND = "__kind"
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
 """The row kinds +I, -U, +U, -D, with the numbers of Flink's RowKind."""
+
+
+NEVER = -(1 << 63)
+"""The watermark, in ms, of an operator without a watermark yet: below all times."""
+FOREVER = (1 << 63) - 1
+"""The watermark, in ms, after the end of all input: above all times."""
 
 
 def hash_column(index: int) -> str:
@@ -115,7 +122,9 @@ class Result:
     ``output`` has the operator's output columns, and ``__kind`` if the operator emits a changelog; the order of rows is
     significant. ``manifest`` is stored and passed to the next call; None if there is no state. ``oldest_write`` (ms) is
     the oldest write of a stored row, including replaced and expired rows that are not dropped yet; None if there are no
-    rows. ``metrics`` are the operator's own, in the order of the names in its builder.
+    rows. ``metrics`` are the operator's own, in the order of the names in its builder. ``late_rows`` is the number of
+    rows of the batch that the watermark had passed, and ``open_windows`` the number of windows that wait for it; an
+    operator without event time leaves both 0.
     """
 
     output: pa.Table
@@ -125,6 +134,19 @@ class Result:
     state_bytes: int
     oldest_write: int | None
     metrics: tuple[int, ...] = ()
+    late_rows: int = 0
+    open_windows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarks:
+    """The watermark of an operator, in ms, before and after a micro-batch.
+
+    Rows of the batch are late by ``before``. ``after`` closes windows in this batch, and is never below ``before``.
+    """
+
+    before: int
+    after: int
 
 
 class StatefulOperator(Protocol):
@@ -142,6 +164,37 @@ class StatefulOperator(Protocol):
         """Process one micro-batch at ``now`` (ms).
 
         ``deltas`` has one table per input, or None for an input without rows.
+        """
+        ...
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        """Return the initial manifest of a partition that takes over state of other partitions."""
+        ...
+
+
+class TimeOperator(Protocol):
+    """A stateful operator that goes by the watermark, picklable, bound to one plan operator.
+
+    Unlike other operators, it is called in each batch that moves the watermark, also without rows.
+    """
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]: ...
+
+    @property
+    def output(self) -> pa.Schema: ...
+
+    def process(
+        self,
+        deltas: Sequence[pa.Table | None],
+        manifest: bytes | None,
+        store: SegmentStore,
+        now: int,
+        watermarks: Watermarks,
+    ) -> Result:
+        """Process one micro-batch at ``now`` (ms), which moves the watermark from ``before`` to ``after``.
+
+        The output is all that ``after`` closes, with no row that ``before`` had passed.
         """
         ...
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from hintplan.runtime.engine.process import METRICS
+from hintplan.runtime.engine.process import METRICS, TIME_METRICS
 from hintplan.runtime.engine.rows import UNCOUNTED
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
+from hintplan.runtime.operator import NEVER
 from hintplan.runtime.sources import SourceProgress, source_progress
 from hintplan.runtime.spark.once import is_one_row_source
 from hintplan.runtime.storage.operations import OPERATIONS
@@ -27,13 +28,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventTimeProgress:
+    """The event time of an operator after a batch.
+
+    ``watermark`` is in ms since 1970, or None if there is none yet. ``held_by`` is the source with the lowest
+    watermark, an operator; None if all sources are idle. ``late_rows`` were dropped in this batch, and ``open_windows``
+    wait for the watermark.
+    """
+
+    watermark: int | None = None
+    held_by: str | None = None
+    late_rows: int = 0
+    open_windows: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorProgress:
     """One stateful operator after a batch: the rows of this batch, and its whole state; sizes in bytes.
 
     ``oldest_write`` is the oldest write of a stored row, in ms since 1970. It includes rows that are replaced or
     expired and not dropped yet. None if there are no rows. ``counts`` are the additional counts of this kind of
     operator, and ``file_operations`` the operations on its state files (:mod:`hintplan.runtime.storage.operations`),
-    both of this batch.
+    both of this batch. ``event_time`` is None unless the operator goes by the watermark.
     """
 
     rows_in: int = 0
@@ -43,10 +59,11 @@ class OperatorProgress:
     oldest_write: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     file_operations: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0))
+    event_time: EventTimeProgress | None = None
 
 
-_OF_ALL = {*(name for name, _ in METRICS), *(name for name, _ in LOOKUP_METRICS)}
-"""The metrics of all kinds of operators, and the metrics of operators that wait for lookups."""
+_OF_ALL = {name for name, _ in (*METRICS, *TIME_METRICS, *LOOKUP_METRICS)}
+"""The metrics of all kinds of operators, of operators that go by time, and of operators that wait for lookups."""
 
 LookupProgress = Mapping[str, int]
 """One lookup operator in a batch: its counts, and its gauges at the end (:mod:`hintplan.runtime.lookup.metrics`)."""
@@ -112,11 +129,13 @@ def batch_progress(
     lookups_before: Mapping[str, LookupProgress] = MappingProxyType({}),
     unread_files: Mapping[str, int] = MappingProxyType({}),
     scans: Sequence[str] = (),
+    time_sources: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> BatchProgress:
     """Return the record of Spark's ``progress``; ``before`` has the operators after the previous batch.
 
     ``unread_files`` has the number of unread files by Spark's description of the source. ``scans`` has the operator
-    that reads each of Spark's sources, if known. The one-row source of VALUES is no input: neither its row nor the
+    that reads each of Spark's sources, if known. ``time_sources`` has the sources of the watermark of each operator
+    that goes by time. The one-row source of VALUES is no input: neither its row nor the
     source is reported.
     """
     # An operator that does not report in this batch has had no rows.
@@ -126,6 +145,7 @@ def batch_progress(
             state_bytes=previous.state_bytes,
             oldest_write=previous.oldest_write,
             counts=dict.fromkeys(previous.counts, 0),
+            event_time=previous.event_time and replace(previous.event_time, late_rows=0),
         )
         for name, previous in before.items()
     }
@@ -148,7 +168,9 @@ def batch_progress(
             functions[name] = {metric: metrics[metric] for metric, _ in FUNCTION_METRICS}
         if "reports" in metrics and (metrics["reports"] == partitions or name in before):
             # Otherwise, no rows have arrived since the start of the run, and the state of the partitions is unknown.
-            operators[name] = _operator(metrics, before.get(name, OperatorProgress()), partitions)
+            operators[name] = _operator(
+                metrics, before.get(name, OperatorProgress()), partitions, time_sources.get(name, ())
+            )
     return BatchProgress(
         sink=sink,
         batch=progress.batchId,
@@ -197,7 +219,9 @@ def _lookup(metrics: Mapping[str, int], before: LookupProgress) -> LookupProgres
     return progress
 
 
-def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: int) -> OperatorProgress:
+def _operator(
+    metrics: Mapping[str, int], before: OperatorProgress, partitions: int, time_sources: Sequence[str]
+) -> OperatorProgress:
     whole = metrics["reports"] == partitions
     # 0 means no rows. In partitions that do not report, no row has become older.
     writes = [write for write in (metrics["oldest_write"], 0 if whole else before.oldest_write) if write]
@@ -210,4 +234,15 @@ def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: 
         oldest_write=min(writes, default=None) if state_rows else None,
         counts={n: value for n, value in metrics.items() if n not in _OF_ALL and not n.startswith(f"{UNCOUNTED} ")},
         file_operations={name: metrics.get(f"file_{name}", 0) for name in OPERATIONS},
+        event_time=_event_time(metrics, time_sources) if "watermark" in metrics else None,
+    )
+
+
+def _event_time(metrics: Mapping[str, int], sources: Sequence[str]) -> EventTimeProgress:
+    held_by = metrics["held_by"]
+    return EventTimeProgress(
+        watermark=None if metrics["watermark"] == NEVER else metrics["watermark"],
+        held_by=sources[held_by] if 0 <= held_by < len(sources) else None,
+        late_rows=metrics["late_rows"],
+        open_windows=metrics["open_windows"],
     )

@@ -19,7 +19,7 @@ __all__ = ["BATCHES", "MODULES", "PROGRAMS", "Program", "compiled", "expected"]
 
 MODULES = ("tests.runtime.functions.samples",)
 
-BATCHES: tuple[dict[str, list[dict[str, Any]]], ...] = (
+_OF_TABLES: tuple[dict[str, list[dict[str, Any]]], ...] = (
     {
         "o": [
             {"id": 1, "k": 1, "v": 5, "s": "a b"},
@@ -40,7 +40,13 @@ BATCHES: tuple[dict[str, list[dict[str, Any]]], ...] = (
         "u": [{"id": 3, "seat": "p", "v": 8}, {"id": 4, "seat": "q", "v": 6}],
     },
 )
-"""The rows of each table, in the order in which they come. ``u`` has upserts: a row replaces that of its id."""
+BATCHES = tuple(
+    {**tables, "t": [{**row, "ts": f"2026-01-01 00:00:0{row['id']}"} for row in tables["o"]]} for tables in _OF_TABLES
+)
+"""The rows of each table, in the order in which they come. ``u`` has upserts: a row replaces that of its id.
+
+``t`` has the rows of ``o`` with a time: the id in seconds.
+"""
 
 USERS = [(1, "q", 7), (3, "p", 8), (4, "q", 6)]
 """What is left of ``u`` in the end, by hand."""
@@ -57,6 +63,8 @@ class Program:
 
 
 _ALL = "id BIGINT, v BIGINT"
+_EARLY = "TABLE early, DESCRIPTOR(ts)"
+"""The rows of ``t`` except the last, whose time closes the windows of the others."""
 
 PROGRAMS: dict[str, Program] = {
     "scan": Program(columns=_ALL, query="SELECT id, v FROM o"),
@@ -110,6 +118,45 @@ PROGRAMS: dict[str, Program] = {
         "WHERE n <= 2",
     ),
     "changelog-normalize": Program(columns="id BIGINT, seat STRING, v BIGINT", query="SELECT id, seat, v FROM u"),
+    "watermark-assigner": Program(
+        columns="k BIGINT, n BIGINT",
+        query=f"SELECT k, COUNT(*) FROM TABLE(TUMBLE({_EARLY}, INTERVAL '2' SECOND)) "
+        "GROUP BY k, window_start, window_end",
+        oracle="SELECT k, COUNT(*) FROM o WHERE id < 6 GROUP BY k, id / 2",
+    ),
+    "window-table-function": Program(
+        columns=_ALL,
+        query="SELECT id, v FROM TABLE(SESSION(TABLE early PARTITION BY k, DESCRIPTOR(ts), INTERVAL '1' SECOND))",
+        oracle="SELECT id, v FROM o WHERE id < 6",
+    ),
+    # The first part of a window has its row of an even id; the second part has both.
+    "window-aggregate": Program(
+        columns="k BIGINT, n BIGINT",
+        query=f"SELECT k, COUNT(*) FROM TABLE(CUMULATE({_EARLY}, INTERVAL '1' SECOND, INTERVAL '2' SECOND)) "
+        "GROUP BY k, window_start, window_end",
+        oracle="SELECT k, COUNT(*) FROM o WHERE id < 6 GROUP BY k, id / 2 "
+        "UNION ALL SELECT k, 1 FROM o WHERE id < 6 AND id % 2 = 0",
+    ),
+    "window-rank": Program(
+        columns=_ALL,
+        query="SELECT id, v FROM (SELECT id, v, ROW_NUMBER() OVER (PARTITION BY window_start, window_end "
+        f"ORDER BY v DESC, id) AS n FROM TABLE(TUMBLE({_EARLY}, INTERVAL '2' SECOND))) WHERE n = 1",
+        oracle="SELECT id, v FROM o WHERE id IN (1, 3, 5)",
+    ),
+    "window-deduplicate": Program(
+        columns=_ALL,
+        query="SELECT id, v FROM (SELECT id, v, ROW_NUMBER() OVER (PARTITION BY window_start, window_end "
+        f"ORDER BY ts) AS n FROM TABLE(TUMBLE({_EARLY}, INTERVAL '2' SECOND))) WHERE n = 1",
+        oracle="SELECT id, v FROM o WHERE id IN (1, 2, 4)",
+    ),
+    "window-join": Program(
+        columns="a BIGINT, b BIGINT",
+        query=f"SELECT a.id, b.id FROM (SELECT * FROM TABLE(TUMBLE({_EARLY}, INTERVAL '2' SECOND))) AS a "
+        f"JOIN (SELECT * FROM TABLE(TUMBLE({_EARLY}, INTERVAL '2' SECOND))) AS b "
+        "ON a.k = b.k AND a.window_start = b.window_start AND a.window_end = b.window_end",
+        oracle="SELECT a.id, b.id FROM o AS a JOIN o AS b ON a.k = b.k AND a.id / 2 = b.id / 2 "
+        "WHERE a.id < 6 AND b.id < 6",
+    ),
     "union": Program(columns=_ALL, query="SELECT id, v FROM o UNION ALL SELECT k, k FROM c"),
     "sort": Program(columns=_ALL, query="SELECT id, v FROM o ORDER BY id DESC LIMIT 3", mode="batch"),
     "over-aggregate": Program(
@@ -142,6 +189,8 @@ def compiled(directory: Path, *ops: str) -> Plan:
             "id BIGINT, seat STRING, v BIGINT, PRIMARY KEY (id) NOT ENFORCED",
             ", 'source.changelog' = 'upsert'",
         ),
+        _files(directory, "t", "id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts"),
+        "CREATE VIEW early AS SELECT id, k, v, ts FROM t WHERE id < 6;",
         f"CREATE TABLE rates (k BIGINT, rate BIGINT) WITH ('connector' = 'jdbc', "
         f"'url' = 'jdbc:sqlite:{directory / 'rates.db'}', 'table-name' = 'rates');",
         f"CREATE FUNCTION words AS '{MODULES[0]}.Words' LANGUAGE PYTHON;",

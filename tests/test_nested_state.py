@@ -9,6 +9,8 @@ import json
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,19 @@ U_ROWS = [("+U", 1, "p", 0), ("+U", 2, "q", 1), ("+U", 1, "q", 3), ("-D", 2, Non
           ("+U", 3, "p", 1), ("+U", 4, "q", None)]  # fmt: skip
 U_LEFT = [(1, "q", 0), (3, "p", 1), (4, "q", None)]
 """What is left of ``u`` in the end, by hand; of a seat, the row that was added last counts."""
+
+_TUMBLE = "TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '9' SECOND))"
+_HOP = "TABLE(HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '4' SECOND, INTERVAL '8' SECOND))"
+_SESSION = "TABLE(SESSION(TABLE t PARTITION BY x, DESCRIPTOR(ts), INTERVAL '5' SECOND))"
+_SESSIONS = """(SELECT *, SUM(is_first) OVER (PARTITION BY x ORDER BY id) AS w FROM
+(SELECT *, COALESCE(id - LAG(id) OVER (PARTITION BY x ORDER BY id) > 5, 0) AS is_first FROM o))"""
+_JOIN = f"""FROM {_TUMBLE} AS a {{kind}} JOIN TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '9' SECOND)) AS b
+ON a.{{key}} = b.{{key}} AND a.window_start = b.window_start AND a.window_end = b.window_end"""
+_JOINED = "FROM o AS a {kind} JOIN p AS b ON a.{key} = b.{key} AND a.id / 9 = (b.id - 9) / 9"
+"""``t`` has the rows of ``o``, its time is the id in seconds; ``s`` has those of ``p``, at 9 seconds less than the id.
+
+All of these windows are open at the stop, except HOP's first; the second batch closes some, and the end the others.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +155,102 @@ PROGRAMS: dict[str, Program] = {
         nested=(1,),
         oracle="SELECT 'p', 1 UNION ALL SELECT 'q', NULL",
     ),
+    "rows of sessions": Program(
+        op="window-table-function",
+        columns="k BIGINT, id BIGINT, x {t}",
+        query="SELECT k, id, x FROM TABLE(SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), INTERVAL '5' SECOND)) "
+        "WHERE v > 2",
+        nested=(2,),
+        oracle="SELECT k, id, x FROM o WHERE v > 2",
+    ),
+    "sessions of values": Program(
+        op="window-table-function",
+        columns="x {t}, a BIGINT, b BIGINT, n BIGINT",
+        query=f"SELECT x, MIN(id), MAX(id), COUNT(*) FROM {_SESSION} GROUP BY x, window_start",
+        nested=(0,),
+        oracle=f"SELECT x, MIN(id), MAX(id), COUNT(*) FROM {_SESSIONS} GROUP BY x, w",
+    ),
+    "groups of windows": Program(
+        op="window-aggregate",
+        columns="x {t}, n BIGINT, t BIGINT",
+        query=f"SELECT x, COUNT(*), SUM(v) FROM {_HOP} GROUP BY x, window_start, window_end",
+        nested=(0,),
+        oracle="SELECT x, COUNT(*), SUM(v) FROM (SELECT *, id / 4 AS w FROM o UNION ALL SELECT *, id / 4 + 1 FROM o) "
+        "GROUP BY x, w",
+    ),
+    "groups of sessions": Program(
+        op="window-aggregate",
+        columns="x {t}, n BIGINT, t BIGINT",
+        query=f"SELECT x, COUNT(*), SUM(v) FROM {_SESSION} GROUP BY x, window_start, window_end",
+        nested=(0,),
+        oracle=f"SELECT x, COUNT(*), SUM(v) FROM {_SESSIONS} GROUP BY x, w",
+    ),
+    "last values of windows": Program(
+        op="window-aggregate",
+        columns="k BIGINT, x {t}, n BIGINT",
+        query=f"SELECT k, LAST_VALUE(x), COUNT(x) FROM {_TUMBLE} GROUP BY k, window_start, window_end",
+        nested=(1,),
+        oracle="SELECT k, (SELECT x FROM o AS i WHERE i.k IS o.k AND i.id / 9 = o.id / 9 AND x IS NOT NULL "
+        "ORDER BY id DESC LIMIT 1), COUNT(x) FROM o GROUP BY k, id / 9",
+    ),
+    "first rows of windows": Program(
+        op="window-rank",
+        columns="id BIGINT, x {t}, n BIGINT",
+        query="SELECT id, x, n FROM (SELECT id, x, ROW_NUMBER() OVER (PARTITION BY window_start, window_end "
+        f"ORDER BY v DESC, id) AS n FROM {_TUMBLE}) WHERE n <= 2",
+        nested=(1,),
+        oracle="SELECT id, x, n FROM (SELECT id, x, ROW_NUMBER() OVER (PARTITION BY id / 9 ORDER BY v DESC, id) AS n "
+        "FROM o) WHERE n <= 2",
+    ),
+    "first rows of values in windows": Program(
+        op="window-rank",
+        columns="x {t}, id BIGINT",
+        query="SELECT x, id FROM (SELECT x, id, ROW_NUMBER() OVER (PARTITION BY x, window_start, window_end "
+        f"ORDER BY v DESC, id) AS n FROM {_HOP}) WHERE n <= 1",
+        nested=(0,),
+        oracle="SELECT x, id FROM (SELECT x, id, ROW_NUMBER() OVER (PARTITION BY x, w ORDER BY v DESC, id) AS n "
+        "FROM (SELECT *, id / 4 AS w FROM o UNION ALL SELECT *, id / 4 + 1 FROM o)) WHERE n <= 1",
+    ),
+    "last rows of windows": Program(
+        op="window-deduplicate",
+        columns="k BIGINT, id BIGINT, x {t}",
+        query="SELECT k, id, x FROM (SELECT k, id, x, ROW_NUMBER() OVER (PARTITION BY k, window_start, window_end "
+        f"ORDER BY ts DESC) AS n FROM {_TUMBLE}) WHERE n = 1",
+        nested=(2,),
+        oracle="SELECT k, id, x FROM o WHERE id IN (SELECT MAX(id) FROM o GROUP BY k, id / 9)",
+    ),
+    "last rows of values in windows": Program(
+        op="window-deduplicate",
+        columns="x {t}, id BIGINT",
+        query="SELECT x, id FROM (SELECT x, id, ROW_NUMBER() OVER (PARTITION BY x, window_start, window_end "
+        f"ORDER BY ts DESC) AS n FROM {_TUMBLE}) WHERE n = 1",
+        nested=(0,),
+        oracle="SELECT x, MAX(id) FROM o GROUP BY x, id / 9",
+    ),
+    "join of keys in windows": Program(
+        op="window-join",
+        columns="a BIGINT, b BIGINT",
+        query=f"SELECT a.id, b.id {_JOIN.format(kind='FULL', key='x')}",
+        nested=(),
+        oracle=f"SELECT a.id, b.id {_JOINED.format(kind='FULL', key='x')}",
+    ),
+    "join of rows in windows": Program(
+        op="window-join",
+        columns="id BIGINT, x {t}, y {t}",
+        query=f"SELECT a.id, a.x, b.x {_JOIN.format(kind='LEFT', key='k')}",
+        nested=(1, 2),
+        oracle=f"SELECT a.id, a.x, b.x {_JOINED.format(kind='LEFT', key='k')}",
+    ),
 }  # fmt: skip
 ON_SPARK = [name for name, program in PROGRAMS.items() if program.op != "sink-materialize"]
+_WINDOWS = {name for name in ON_SPARK if PROGRAMS[name].op.startswith("window")}
+RUNS = {
+    "without windows": [name for name in ON_SPARK if name not in _WINDOWS],
+    "keys of windows": [name for name in ON_SPARK if name in _WINDOWS and PROGRAMS[name].nested in ((), (0,))],
+    "rows of windows": [name for name in ON_SPARK if name in _WINDOWS and PROGRAMS[name].nested not in ((), (0,))],
+}
+"""A few programs a run, because Spark starts a Python process for each query with windows, and waits only 10 s for it.
+"""
 NOT_IN_BATCH = ("upserts", "last values", "last rows", "last rows of values")
 """A batch job reads no upserts, and has no last row."""
 IN_BATCH = [name for name in ON_SPARK if name not in NOT_IN_BATCH]
@@ -154,6 +263,10 @@ def compiled(kind: str, names: list[str], directory: Path, mode: Mode = "streami
         f"CREATE TABLE p (id BIGINT, k BIGINT, x {kind}) WITH ({files}, 'path' = '{directory / 'p'}');",
         f"CREATE TABLE u (id BIGINT, seat STRING, x {kind}, PRIMARY KEY (id) NOT ENFORCED) "
         f"WITH ({files}, 'path' = '{directory / 'u'}', 'source.changelog' = 'upsert');",
+        f"CREATE TABLE t (id BIGINT, k BIGINT, x {kind}, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+        f"WITH ({files}, 'path' = '{directory / 't'}');",
+        f"CREATE TABLE s (id BIGINT, k BIGINT, x {kind}, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+        f"WITH ({files}, 'path' = '{directory / 's'}');",
     ]
     for place, name in enumerate(names):
         program = PROGRAMS[name]
@@ -180,6 +293,10 @@ def expected(name: str, kind: str) -> Counter[tuple[Any, ...]]:
         tuple(shown(value, kind) if place in program.nested else value for place, value in enumerate(row))
         for row in database.execute(program.oracle or program.query)
     )
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 1, 1, 0, 0, second)
 
 
 def given(number: int | None, kind: str) -> Any:
@@ -218,8 +335,13 @@ def test_a_kind_keeps_values_over_a_stop_as_sqlite_says(name: str, kind: str, tm
             "o": [(i, k, given(x, kind), v) for i, k, x, v in O_ROWS[part]],
             "p": [(i, k, given(x, kind)) for i, k, x in P_ROWS[part]],
             "u": [(op, i, seat, given(x, kind)) for op, i, seat, x in U_ROWS[part]],
+            "t": [(i, k, given(x, kind), v, at(i)) for i, k, x, v in O_ROWS[part]],
+            "s": [(i, k, given(x, kind), at(i - 9)) for i, k, x in P_ROWS[part]],
         })  # fmt: skip
         events += pipeline.events
+    pipeline = pipeline.resumed()
+    pipeline.drain()
+    events += pipeline.events
     assert (latest(events) if "PRIMARY KEY" in PROGRAMS[name].columns else +pipeline.result) == expected(name, kind)
 
 
@@ -241,19 +363,21 @@ def add(directory: Path, kind: str, part: slice) -> None:
     add_rows(directory, "o", [{"id": i, "k": k, "x": value(x), "v": v} for i, k, x, v in O_ROWS[part]])
     add_rows(directory, "p", [{"id": i, "k": k, "x": value(x)} for i, k, x in P_ROWS[part]])
     add_rows(directory, "u", [{"op": op, "id": i, "seat": s, "x": value(x)} for op, i, s, x in U_ROWS[part]])
+    timed = [{"id": i, "k": k, "x": value(x), "v": v, "ts": str(at(i))} for i, k, x, v in O_ROWS[part]]
+    add_rows(directory, "t", timed)
+    add_rows(directory, "s", [{"id": i, "k": k, "x": value(x), "ts": str(at(i - 9))} for i, k, x in P_ROWS[part]])
 
 
 @pytest.mark.spark
 @pytest.mark.integration
-@pytest.mark.parametrize("kind", sampled(TYPES, keep=2))
-def test_a_stream_on_spark_keeps_values_over_a_stop(spark: SparkSession, kind: str, tmp_path: Path) -> None:
-    plan = compiled(kind, ON_SPARK, tmp_path)
-    for part in (slice(4), slice(4, None)):
+@pytest.mark.parametrize(("run", "kind"), sampled(list(product(RUNS, TYPES)), keep=2))
+def test_a_stream_on_spark_keeps_values_over_a_stop(spark: SparkSession, run: str, kind: str, tmp_path: Path) -> None:
+    plan = compiled(kind, RUNS[run], tmp_path)
+    for part, is_last in ((slice(4), False), (slice(4, None), True)):
         add(tmp_path, kind, part)
-        assert execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True).await_termination(
-            DEADLINE_SECONDS
-        )
-    for place, name in enumerate(ON_SPARK):
+        execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, drain=is_last)
+        assert execution.await_termination(DEADLINE_SECONDS)
+    for place, name in enumerate(RUNS[run]):
         rows = list(changes(tmp_path / str(place)))
         found = written(rows, name, kind, lambda row: 1 if row["op"] in ("+I", "+U") else -1)
         assert found == expected(name, kind), name

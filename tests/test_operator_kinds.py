@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from datetime import datetime
 from inspect import get_annotations
 from pathlib import Path
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
@@ -65,7 +66,7 @@ def test_there_is_one_list_of_kinds() -> None:
 def test_a_kind_speaks_of_the_settings_and_expressions_that_it_has() -> None:
     for kind in KINDS:
         always = [group for group in kind.groups if not group.optional]
-        assert bool(always) == issubclass(kind, Requesting), kind.op
+        assert bool(always) == (issubclass(kind, Requesting) or kind.sends_watermark), kind.op
         assert (PHASES in kind.groups) == (kind.one_phase_because is not Operator.one_phase_because), kind.op
         assert has_expressions(kind) == (kind.expressions is not Operator.expressions), kind.op
         assert (not kind.groups) == (kind.table_use == "writes"), kind.op
@@ -217,6 +218,7 @@ def tuples(plan: Plan, table: str, batches: Sequence[Mapping[str, list[dict[str,
     """The rows of ``table`` in its order of columns; of upserts, the kind first."""
     names = [column.name for column in plan.tables[table].columns]
     rows = [row for batch in batches for row in batch[table]]
+    rows = [row | {"ts": datetime.fromisoformat(row["ts"])} if table == "t" else row for row in rows]
     return [(*((row.get("op", "+U"),) if table == "u" else ()), *map(row.get, names)) for row in rows]
 
 

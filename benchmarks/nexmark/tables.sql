@@ -1,4 +1,5 @@
--- The tables that the queries read. ${data} is the directory of the events, ${options} what an engine needs beside it.
+-- The tables that the queries read. ${data} is the directory of the events, ${options} what an engine needs in addition.
+-- The placeholder of the watermark is empty in queries without windows.
 
 CREATE TABLE person (
   id BIGINT,
@@ -8,7 +9,7 @@ CREATE TABLE person (
   city STRING,
   state STRING,
   `dateTime` TIMESTAMP(3),
-  extra STRING
+  extra STRING${watermark}
 ) WITH ('connector' = 'filesystem', 'path' = '${data}/person', 'format' = 'parquet'${options});
 
 CREATE TABLE auction (
@@ -21,7 +22,7 @@ CREATE TABLE auction (
   expires TIMESTAMP(3),
   seller BIGINT,
   category BIGINT,
-  extra STRING
+  extra STRING${watermark}
 ) WITH ('connector' = 'filesystem', 'path' = '${data}/auction', 'format' = 'parquet'${options});
 
 CREATE TABLE bid (
@@ -31,7 +32,7 @@ CREATE TABLE bid (
   channel STRING,
   url STRING,
   `dateTime` TIMESTAMP(3),
-  extra STRING
+  extra STRING${watermark}
 ) WITH ('connector' = 'filesystem', 'path' = '${data}/bid', 'format' = 'parquet'${options});
 
 CREATE TABLE side_input (

@@ -23,7 +23,7 @@ def lower_aggregate(builder: Builder, aggregate: LogicalAggregate, *, exact: boo
         inputs=(source.id,),
         keys=keys,
         aggregates=tuple(
-            _call(name, call, source) for name, call in zip(columns[len(keys) :], aggregate.calls, strict=True)
+            lower_call(name, call, source) for name, call in zip(columns[len(keys) :], aggregate.calls, strict=True)
         ),
         changelog=(),
         state=builder.states(state),
@@ -35,7 +35,8 @@ def lower_aggregate(builder: Builder, aggregate: LogicalAggregate, *, exact: boo
     return lower_renaming(builder, result, aggregate, wanted) if exact and wanted != columns else result
 
 
-def _call(name: str, call: AggregateItem, source: Lowered) -> AggregateCall:
+def lower_call(name: str, call: AggregateItem, source: Lowered) -> AggregateCall:
+    """Return the call of an aggregate function, whose result is the column ``name``."""
     is_users = call.function not in BUILT_IN
     names = tuple(source.names[a.id] for a in call.arguments)
     return AggregateCall(

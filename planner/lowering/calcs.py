@@ -13,7 +13,7 @@ from hintplan.planner.lowering.columns import Lowered, lowered, optional_text, s
 from hintplan.planner.passes.merge_calcs import is_projection
 from hintplan.planner.relations import Item, LogicalCache, LogicalCalc, LogicalUnion, Relation, identity
 from hintplan.plans import operators as model
-from hintplan.plans.model.optional_groups import with_group
+from hintplan.plans.model.layered_groups import with_group
 from hintplan.plans.settings.cached import CACHED, ENABLED
 
 

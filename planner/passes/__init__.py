@@ -10,12 +10,14 @@ from collections.abc import Callable
 
 from hintplan.planner.context import Context
 from hintplan.planner.passes.ask_sources import ask_sources
+from hintplan.planner.passes.assign_watermarks import assign_watermarks
 from hintplan.planner.passes.drop_idle_sorts import drop_idle_sorts
 from hintplan.planner.passes.extract_join_keys import extract_join_keys
 from hintplan.planner.passes.extract_lookup_keys import extract_lookup_keys
 from hintplan.planner.passes.fold_values import fold_values
 from hintplan.planner.passes.merge_calcs import merge_calcs
 from hintplan.planner.passes.order_joins import order_joins
+from hintplan.planner.passes.plan_windows import plan_windows
 from hintplan.planner.passes.prune_columns import prune_columns
 from hintplan.planner.passes.push_down_filters import push_down_filters
 from hintplan.planner.passes.share_views import share_views
@@ -32,11 +34,13 @@ PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
     order_joins,
     warn_of_interval_joins,
     extract_join_keys,
+    plan_windows,
     extract_lookup_keys,
     split_calls,
     prune_columns,
     merge_calcs,
     fold_values,
+    assign_watermarks,
     ask_sources,
 )
 

@@ -25,6 +25,7 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindowAggregate,
     Relation,
 )
 
@@ -67,6 +68,8 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
             return replace(relation, input=_prune(relation.input, read), passed=passed)
         case LogicalAggregate():
             return _prune_aggregate(relation, needed)
+        case LogicalWindowAggregate():
+            return _prune_windows(relation, needed)
         case LogicalUnion():
             return _prune_union(relation, needed)
         case LogicalPassthrough():
@@ -83,6 +86,7 @@ def _needed_items(items: tuple[Item, ...], needed: set[int]) -> tuple[Item, ...]
 def _prune_join(join: LogicalJoin, needed: set[int]) -> LogicalJoin:
     items = _needed_items(join.items, needed)
     read = _ids((join.condition, *(i.expr for i in items))) | {f.id for pair in join.keys for f in pair}
+    read |= {f.id for side in join.windows or () for f in (side.start, side.end)}
     return replace(join, left=_prune(join.left, read), right=_prune(join.right, read), items=items)
 
 
@@ -92,6 +96,19 @@ def _prune_aggregate(aggregate: LogicalAggregate, needed: set[int]) -> LogicalAg
         calls = aggregate.calls[:1]
     read = {f.id for f in aggregate.keys} | {f.id for c in calls for f in (*c.arguments, c.filter) if f is not None}
     return replace(aggregate, input=_prune(aggregate.input, read), calls=calls)
+
+
+def _prune_windows(aggregate: LogicalWindowAggregate, needed: set[int]) -> LogicalWindowAggregate:
+    """Remove unread calls and columns of the window. The groups depend on the window in any case."""
+    calls = tuple(c for c in aggregate.calls if c.field.id in needed)
+    kept = {f.id for f in aggregate.of_window} & needed
+    if not (calls or aggregate.keys or kept):
+        kept = {f.id for f in aggregate.of_window[:1]}
+    start, end, window_time = (
+        f if f is not None and f.id in kept else None for f in (aggregate.start, aggregate.end, aggregate.window_time)
+    )
+    pruned = replace(aggregate, calls=calls, start=start, end=end, window_time=window_time)
+    return replace(pruned, input=_prune(aggregate.input, {f.id for f in pruned.reads}))
 
 
 def _prune_union(union: LogicalUnion, needed: set[int]) -> LogicalUnion:

@@ -22,6 +22,7 @@ from hintplan.planner.expressions.typed import (
     referenced_fields,
     substitute,
 )
+from hintplan.planner.properties.windows import grouped_window
 from hintplan.planner.relations import (
     LogicalAggregate,
     LogicalCalc,
@@ -34,6 +35,7 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindowAggregate,
     Relation,
     identity,
     map_inputs,
@@ -65,6 +67,11 @@ def _push(relation: Relation, parts: Parts) -> Relation:
             # Only the relation above has the results of a call. A row that is filtered below needs no call.
             below, above = _split(parts, _only_of(relation.input.fields))
         case LogicalAggregate():
+            window = grouped_window(relation) if parts else None
+            # A condition on the window stays above, so that nothing below needs the window.
+            keys = relation.keys if window is None else tuple(f for f in relation.keys if f.id not in window.ids)
+            below, above = _split(parts, _only_of(keys))
+        case LogicalWindowAggregate():
             below, above = _split(parts, _only_of(relation.keys))
         case LogicalExpand():
             values = {i.field.id: i.expr for i in relation.common}

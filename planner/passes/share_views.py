@@ -17,6 +17,7 @@ from hintplan.planner.relations import (
     LogicalJoin,
     LogicalLookupJoin,
     LogicalRowNumber,
+    LogicalWindow,
     Relation,
     inputs_of,
     map_inputs,
@@ -40,5 +41,6 @@ def _is_worth_it(relation: Relation) -> bool:
         below += inputs_of(operator)
     return any(
         isinstance(operator, LogicalJoin | LogicalAggregate | LogicalRowNumber | LogicalLookupJoin | LogicalCorrelate)
+        or (isinstance(operator, LogicalWindow) and operator.is_session)
         for operator in below
     )

@@ -40,6 +40,7 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindowAggregate,
     Relation,
     identity,
     map_inputs,
@@ -75,6 +76,7 @@ def split_calls(context: Context, relation: Relation) -> Relation:
             | LogicalValues()
             | LogicalUnion()
             | LogicalAggregate()
+            | LogicalWindowAggregate()
             | LogicalExpand()
             | LogicalPassthrough()
         ):

@@ -1,7 +1,7 @@
 """Warns of joins that Flink executes as interval joins: ``a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts``.
 
-In Flink, both columns have a WATERMARK, and event time limits how long the state keeps a row. hintplan has no event
-time: the join is a regular join, and its state expires by TTL only. The pass inspects the conditions of a join before
+In Flink, both columns have a WATERMARK, and event time limits how long the state keeps a row. hintplan has no interval
+joins: the join is a regular join, and its state expires by TTL only. The pass inspects the conditions of a join before
 other passes split them, and changes nothing.
 """
 
@@ -13,6 +13,7 @@ from decimal import Decimal
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import Call, Expr, Field, FieldRef, Literal
 from hintplan.planner.properties.time_attributes import is_row_time
+from hintplan.planner.properties.windows import joined_windows
 from hintplan.planner.relations import LogicalJoin, Relation, inputs_of
 from hintplan.plans.declarations.durations import format_duration
 from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL
@@ -39,6 +40,8 @@ def _visit(context: Context, relation: Relation) -> None:
 
 
 def _check(context: Context, join: LogicalJoin) -> None:
+    if joined_windows(join) is not None:  # the watermark removes its rows
+        return
     lower: dict[tuple[int, int], int] = {}
     upper: dict[tuple[int, int], int] = {}
     times: dict[tuple[int, int], tuple[Field, Field]] = {}
@@ -73,8 +76,8 @@ def _warn(context: Context, join: LogicalJoin, times: tuple[Field, Field], bound
         keys = ", ".join(f"'{name}' = '{ttl}'" for name in names)
         hint = f"write SELECT /*+ STATE_TTL({keys}) */, or longer times for rows that come late"
     context.report.warn(
-        f"this join bounds the time between '{times[0].name}' and '{times[1].name}', but event time is not supported: "
-        f"it is no interval join, and its state {kept}",
+        f"this join bounds the time between '{times[0].name}' and '{times[1].name}', but interval joins are not "
+        f"supported: it is a regular join, and its state {kept}",
         join.offset,
         hint,
     )

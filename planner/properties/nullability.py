@@ -22,6 +22,7 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindowAggregate,
     Relation,
 )
 from hintplan.plans.declarations.types import parse_type
@@ -64,7 +65,9 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
             return not passed or _column_may_be_null(context, relation.input, field)
         case LogicalExpand():
             return _of_expand(context, relation, field)
-        case LogicalAggregate():
+        case LogicalWindowAggregate() if any(f.id == field for f in relation.of_window):
+            return False
+        case LogicalAggregate() | LogicalWindowAggregate():
             if any(f.id == field for f in relation.keys):
                 return _column_may_be_null(context, relation.input, field)
             return next(c.function for c in relation.calls if c.field.id == field) not in ("COUNT", "COLLECT")

@@ -19,6 +19,7 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindowAggregate,
     Relation,
     inputs_of,
 )
@@ -41,7 +42,7 @@ def is_processing_time(relation: Relation, field: int) -> bool:
             return position is not None and all(is_processing_time(r, r.fields[position].id) for r in relation.inputs)
         case LogicalPassthrough():
             return is_processing_time(relation.input, field)
-        case LogicalScan() | LogicalValues() | LogicalAggregate() | LogicalExpand():
+        case LogicalScan() | LogicalValues() | LogicalAggregate() | LogicalWindowAggregate() | LogicalExpand():
             return False
         case _:
             assert_never(relation)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from hintplan.planner.expressions.typed import Expr, FieldRef, Literal
+from hintplan.planner.properties.windows import grouped_window, joined_windows, ranked_window
 from hintplan.planner.relations import (
     Item,
     LogicalAggregate,
@@ -19,10 +20,13 @@ from hintplan.planner.relations import (
     LogicalJoin,
     LogicalLookupJoin,
     LogicalPassthrough,
+    LogicalRowNumber,
     LogicalScan,
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindow,
+    LogicalWindowAggregate,
     Relation,
     inputs_of,
 )
@@ -50,6 +54,12 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
             return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
         case LogicalAggregate():
             return frozenset({frozenset(f.id for f in relation.keys)})
+        case LogicalWindowAggregate():
+            keys = frozenset(f.id for f in relation.keys)
+            return frozenset(keys | {f.id} for f in relation.of_window)
+        case LogicalWindow() if relation.window.type in ("hop", "cumulate"):
+            # A row occurs once in each of its windows.
+            return frozenset(key | {relation.end.id} for key in unique_keys(relation.input, tables))
         case LogicalPassthrough():
             return relation.unique_keys or unique_keys(relation.input, tables)
         case LogicalUnnest() | LogicalExpand() | LogicalUnion():
@@ -85,6 +95,9 @@ def _of_join(join: LogicalJoin, tables: Mapping[str, Table]) -> Keys:
         return left
     right = unique_keys(join.right, tables)
     left_columns, right_columns = {f.id for f, _ in join.keys}, {f.id for _, f in join.keys}
+    if join.windows is not None:
+        left_columns |= {f.id for f in (join.windows[0].start, join.windows[0].end)}
+        right_columns |= {f.id for f in (join.windows[1].start, join.windows[1].end)}
     # A row meets at most one row of the other side if the join's columns contain a key of that side.
     one_right = any(key <= right_columns for key in right)
     one_left = any(key <= left_columns for key in left)
@@ -126,9 +139,15 @@ def is_insert_only(relation: Relation) -> bool:
         case LogicalValues():
             itself = True
         case LogicalJoin():
-            itself = relation.join_type in ("inner", "semi")
+            itself = relation.join_type in ("inner", "semi") or joined_windows(relation) is not None
         case LogicalAggregate():
+            if grouped_window(relation) is not None:
+                return True
             itself = not relation.calls
+        case LogicalWindowAggregate():
+            return True
+        case LogicalRowNumber():
+            itself = not relation.takes_back or ranked_window(relation) is not None
         case LogicalPassthrough():
             itself = not relation.takes_back
         case (

@@ -50,6 +50,9 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWatermark,
+    LogicalWindow,
+    LogicalWindowAggregate,
     Relation,
     UnnamedInput,
     identity,
@@ -236,6 +239,10 @@ def _for_each(query: _Query, relation: Relation) -> tuple[Relation, _Held]:
         case LogicalRowNumber() | LogicalOver():
             below, held = _for_each(query, relation.input)
             return replace(relation, input=below, partition=(*_fields(held), *relation.partition)), held
+        case LogicalWindow():
+            below, held = _for_each(query, relation.input)
+            keys = (*_fields(held), *relation.keys) if relation.is_session else ()
+            return replace(relation, input=below, keys=keys), held
         case LogicalExpand():
             below, held = _for_each(query, relation.input)
             return replace(relation, input=below, passed=(*_fields(held), *relation.passed)), held
@@ -244,8 +251,8 @@ def _for_each(query: _Query, relation: Relation) -> tuple[Relation, _Held]:
         case LogicalCache():
             message = "a cached result cannot refer to the block around its sub-query"
             raise query.context.source.error(message, query.offset, "remove the hint, or join the tables")
-        case LogicalScan() | LogicalValues():
-            return relation, {}
+        case LogicalScan() | LogicalValues() | LogicalWatermark() | LogicalWindowAggregate():
+            return relation, {}  # passes create the last two later
 
 
 def _fields(held: _Held) -> tuple[Field, ...]:

@@ -35,11 +35,13 @@ from hintplan.planner.query.sources.laterals import lateral
 from hintplan.planner.query.sources.lookups import LookupClause, check_time, lookup_join
 from hintplan.planner.query.sources.scans import scan_table, single_row
 from hintplan.planner.query.sources.unnests import elements, unnested
+from hintplan.planner.query.sources.windows import windowed
 from hintplan.planner.query.syntax_rewrites import parse_simplified_query
 from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
 from hintplan.planner.syntax.problems import FollowUp
+from hintplan.planner.syntax.windowed_tables import window_call
 from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope, resolve_column
 from hintplan.planner.translation.translator import only
@@ -147,6 +149,10 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
     base = (name or "query",)
     if isinstance(node, exp.Table):
         relation = _named(compiler, node, described.offset, base, looked_up=looked_up)
+        call = window_call(node)
+        if call is not None:
+            context.count_operator()
+            relation = windowed(context, call, relation, compiler.block)
     else:
         read_clauses(context, node, "this", "alias", "joins")
         inner = replace(environment, block=name or environment.block, set_operation="")

@@ -26,6 +26,7 @@ from hintplan.planner.expressions.typed import (
     replace_outermost,
     walk,
 )
+from hintplan.planner.properties.windows import windows_of
 from hintplan.planner.query.columns import check_own, column_for, filtered, projections
 from hintplan.planner.query.compiler import QueryCompiler
 from hintplan.planner.query.ordering import SortKeys
@@ -212,7 +213,7 @@ def _aggregated(
         )
     group_id: Field | None = None
     if several:
-        relation, key_fields, group_id = _expanded(context, groups, key_fields, relation, compiler.block)
+        relation, key_fields, groups, group_id = _expanded(context, groups, key_fields, relation, compiler.block)
     grouped = LogicalAggregate(
         input=relation,
         keys=(*(f for f in by if f not in key_fields), *key_fields, *([] if group_id is None else [group_id])),
@@ -223,7 +224,7 @@ def _aggregated(
         block=compiler.block,
     )
     results: dict[Expr, Field] = {
-        **dict(zip(groups.keys, key_fields, strict=True)),
+        **dict(zip((*groups.fixed, *groups.keys), key_fields, strict=True)),
         **{c: i.field for c, i in zip(calls, items, strict=True)},
     }
     return _Grouped(relation=grouped, groups=groups, results=results, group_id=group_id)
@@ -279,22 +280,28 @@ def _over_results(context: Context, select: exp.Select, grouped: _Grouped, lost:
 
 def _expanded(
     context: Context, groups: GroupingSets, keys: tuple[Field, ...], relation: Relation, block: str
-) -> tuple[Relation, tuple[Field, ...], Field]:
+) -> tuple[Relation, tuple[Field, ...], GroupingSets, Field]:
     """Copy the rows of ``relation`` once per grouping set.
 
-    Returns the relation, its fields for ``keys``, and the field of the set's id.
+    Returns the relation, its fields for the keys, the sets, and the field of the set's id. The columns of a window that
+    all sets have are no keys of the sets, so that the rows keep their window.
     """
+    windows = frozenset(each for window in windows_of(relation) for each in window.ids)
+    reduced = groups.without(frozenset(place for place, key in enumerate(keys) if key.id in windows))
+    is_fixed = [expression in reduced.fixed for expression in groups.keys]
+    fixed = tuple(key for key, fixes in zip(keys, is_fixed, strict=True) if fixes)
+    keys = tuple(key for key, fixes in zip(keys, is_fixed, strict=True) if not fixes)
     items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=FieldRef(field=f)) for f in keys)
     expand = LogicalExpand(
         input=relation,
         keys=items,
-        sets=groups.sets,
+        sets=reduced.sets,
         passed=tuple(f for f in relation.fields if f not in keys),
         group_id=context.field(GROUP_ID, BIGINT),
         base=relation.base,
         block=block,
     )
-    return expand, tuple(i.field for i in items), expand.group_id
+    return expand, (*fixed, *(i.field for i in items)), reduced, expand.group_id
 
 
 def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:

@@ -140,6 +140,7 @@ def _ordered(
             "order by a column with the time of a row",
         ),
         view=context.view,
+        place=place,
         base=relation.base,
         block=relation.block,
     ), number

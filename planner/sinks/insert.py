@@ -26,7 +26,12 @@ from hintplan.planner.expressions.typed import (
 from hintplan.planner.passes import optimise
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.query.queries import build_query
-from hintplan.planner.query.sources.scans import check_name, dynamic_table, warn_of_idle_cache
+from hintplan.planner.query.sources.scans import (
+    check_name,
+    dynamic_table,
+    warn_of_idle_cache,
+    warn_of_idle_watermark,
+)
 from hintplan.planner.query.syntax_rewrites import parse_simplified_query
 from hintplan.planner.relations import (
     Item,
@@ -36,6 +41,7 @@ from hintplan.planner.relations import (
     LogicalJoin,
     LogicalRowNumber,
     LogicalScan,
+    LogicalWatermark,
     Relation,
     identity,
     inputs_of,
@@ -248,7 +254,7 @@ def output_offsets(query: exp.Query, width: int) -> list[int]:
     return [offset_of(first)] * width
 
 
-def _check_scans(context: Context, relation: Relation) -> None:
+def _check_scans(context: Context, relation: Relation, *, marked: bool = False) -> None:
     """Raise SqlError for a scan of a table that this job cannot scan."""
     if isinstance(relation, LogicalScan):
         table = context.table(relation.table).table
@@ -274,8 +280,11 @@ def _check_scans(context: Context, relation: Relation) -> None:
             )
         if relation.options is not None:
             warn_of_idle_cache(context, relation.options, f"'{relation.declared}' is read here")
+            if not marked:
+                warn_of_idle_watermark(context, relation.options)
     for below in inputs_of(relation):
-        _check_scans(context, below)
+        is_marked = isinstance(relation, LogicalWatermark) or (marked and isinstance(relation, LogicalCalc))
+        _check_scans(context, below, marked=is_marked)
 
 
 _AT_SOURCE = (

@@ -23,6 +23,7 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindowAggregate,
     Relation,
 )
 from hintplan.planner.statements.model import Insert
@@ -105,7 +106,9 @@ def _ends_in_join(relation: Relation) -> bool:
             return _ends_in_join(relation.input)
         case LogicalJoin() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
             return True
-        case LogicalScan() | LogicalValues() | LogicalExpand() | LogicalAggregate() | LogicalUnion():
+        case LogicalScan() | LogicalValues() | LogicalExpand() | LogicalUnion():
+            return False
+        case LogicalAggregate() | LogicalWindowAggregate():
             return False
         case _:
             assert_never(relation)

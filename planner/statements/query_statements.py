@@ -17,9 +17,11 @@ from hintplan.planner.statements.ddl import table_name
 from hintplan.planner.statements.model import Insert, PartitionValue, Select
 from hintplan.planner.syntax.cursor import Cursor, word_of
 from hintplan.planner.syntax.dialect import Token, TokenType
+from hintplan.planner.syntax.windowed_tables import WINDOWS
 
-_WINDOWS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
-_GROUP_INSTEAD = "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL"
+_GROUP_INSTEAD = (
+    "write FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTE)) GROUP BY window_start, window_end"
+)
 
 
 def check_form(cursor: Cursor) -> None:
@@ -56,12 +58,17 @@ def _check_commas(cursor: Cursor) -> None:
         if before.token_type == TokenType.COMMA and word_of(token) in (",", ")", "FROM", "WHERE"):
             message = f"there is nothing between ',' and '{token.text}'"
             raise cursor.source.error(message, before.start, "remove the ','")
-    words = ["", *map(word_of, cursor.tokens)]
-    for previous, token, after in zip(words, cursor.tokens, cursor.tokens[1:], strict=False):
-        if word_of(token) in _WINDOWS and after.text == "(" and previous != "AS":
-            # This applies after TABLE and in GROUP BY. The parser has a token of its own for SESSION.
-            message = f"{word_of(token)} is not supported: there are no windows of event time"
-            raise cursor.source.error(message, token.start, _GROUP_INSTEAD)
+    words = ["", "", "", *map(word_of, cursor.tokens)]
+    for place, (token, after) in enumerate(pairwise(cursor.tokens)):
+        first, opening, previous = words[place : place + 3]
+        if word_of(token) in WINDOWS and after.text == "(" and previous != "AS":
+            # This applies in GROUP BY. The parser has a token of its own for SESSION.
+            if (opening, previous) != ("TABLE", "("):
+                message = f"{word_of(token)} in GROUP BY is not supported, which is Flink's old syntax for windows"
+                raise cursor.source.error(message, token.start, _GROUP_INSTEAD)
+            if first == "LATERAL":
+                message = f"{word_of(token)} after LATERAL is not supported, by Flink neither"
+                raise cursor.source.error(message, token.start, "write TABLE(...) without LATERAL")
         if word_of(token) in ("FROM", "JOIN") and word_of(after) == "VALUES":
             message, advice = "VALUES needs parentheses here", "write (VALUES (1, 'a')) AS t(x, y)"
             raise cursor.source.error(message, after.start, advice)

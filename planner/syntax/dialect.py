@@ -25,6 +25,7 @@ from hintplan.planner.syntax import json_forms
 from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.reserved import LIKE_NAMES
 from hintplan.planner.syntax.source import CHECK_HERE, Source
+from hintplan.planner.syntax.windowed_tables import is_windowed, parse_windowed
 
 __all__ = [
     "Token",
@@ -129,6 +130,26 @@ class Flink(Dialect):
         def _parse_derived_table_values(self, *args: object, **kwargs: object) -> None:
             """Return None: VALUES is a query, see :func:`_selecting`."""
             return
+
+        def _parse_table(
+            self,
+            schema: bool = False,
+            joins: bool = False,
+            alias_tokens: Collection[TokenType] | None = None,
+            parse_bracket: bool = False,
+            is_db_reference: bool = False,
+            parse_partition: bool = False,
+            consume_pipe: bool = False,
+        ) -> exp.Expr | None:
+            if not is_windowed(self):
+                return super()._parse_table(
+                    schema, joins, alias_tokens, parse_bracket, is_db_reference, parse_partition, consume_pipe
+                )
+            table = parse_windowed(self)
+            if joins:
+                for join in self._parse_joins():
+                    table.append("joins", join)
+            return table
 
         def _parse_join(
             self,

@@ -25,6 +25,8 @@ FUNCTIONS = frozenset(("GROUPING", "GROUPING_ID", "GROUP_ID"))
 """Functions that distinguish the sets in SELECT, HAVING and ORDER BY."""
 GROUP_ID = "$e"
 """The column with the id of the set, named as in Flink's plans."""
+_FIXED = -1
+"""The place of a key that all sets have."""
 MOST_KEYS = 63
 MOST_SETS = 512
 
@@ -34,10 +36,24 @@ Sets = list[Columns]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupingSets:
-    """The ``keys`` in the order of the text, and the ``sets`` as positions in ``keys``, by ascending id."""
+    """The ``keys`` in the order of the text, and the ``sets`` as positions in ``keys``, by ascending id.
+
+    ``fixed`` are other keys, which all sets have.
+    """
 
     keys: tuple[Expr, ...]
     sets: tuple[frozenset[int], ...]
+    fixed: tuple[Expr, ...] = ()
+
+    def without(self, places: frozenset[int]) -> GroupingSets:
+        """Return the same sets, in which the keys at ``places`` that all sets have are fixed."""
+        common = frozenset(place for place in places if all(place in members for members in self.sets))
+        kept = [place for place in range(len(self.keys)) if place not in common]
+        return GroupingSets(
+            keys=tuple(self.keys[place] for place in kept),
+            sets=tuple(frozenset(kept.index(place) for place in members - common) for members in self.sets),
+            fixed=tuple(self.keys[place] for place in sorted(common)),
+        )
 
 
 def set_id(keys: int, members: frozenset[int]) -> int:
@@ -137,6 +153,9 @@ def grouping_number(source: Source, function_call: Call, groups: GroupingSets, g
     """
     places: list[int] = []
     for argument in function_call.args:
+        if argument in groups.fixed:
+            places.append(_FIXED)
+            continue
         if argument not in groups.keys:
             offset = getattr(argument, "offset", 0) or function_call.offset
             message = f"{function_call.function} takes grouped columns only"
@@ -148,7 +167,8 @@ def grouping_number(source: Source, function_call: Call, groups: GroupingSets, g
         return FieldRef(field=group_id, offset=function_call.offset)
     by_number: dict[int, list[int]] = {}
     for members in groups.sets:
-        number = sum(1 << i for i, place in enumerate(reversed(places)) if place not in members)
+        lacking = (place != _FIXED and place not in members for place in reversed(places))
+        number = sum(1 << i for i, lacks in enumerate(lacking) if lacks)
         by_number.setdefault(number, []).append(set_id(len(groups.keys), members))
     *chosen, last = sorted(by_number)
     parts: list[Expr] = []

@@ -144,7 +144,7 @@ def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, off
         columns = [f.name for i in scope.inputs if i.name == qualifier for f in i.fields]
         where = f"in '{qualifier}'"
     if name == "$rowtime":
-        message = "'$rowtime' is not supported: there is no event time, and a table has the columns that it declares"
+        message = "'$rowtime' is not supported: a table has only the columns that it declares"
         return source.error(message, offset, "declare a column with the time of a row, such as ts TIMESTAMP(3)")
     return source.error(f"unknown column '{name}' {where}", offset, did_you_mean(name, columns, what="columns"))
 

@@ -18,7 +18,8 @@ from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.connectors.table import drops_rows, is_asked, writes_files
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, Requesting, Scan, Sink, Stateful
+from hintplan.plans.operators import Operator, Requesting, Scan, Sink
+from hintplan.plans.operators.contract.stateful import is_stateful
 
 
 def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:
@@ -35,7 +36,7 @@ def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:
             matters.add(operator.id)
             if isinstance(operator, Requesting) or _reads_of_the_moment(plan, operator):
                 pinned.add(operator.id)
-        if operator.id in matters or isinstance(operator, Stateful) or _may_repeat(plan, operator, len(sinks)):
+        if operator.id in matters or is_stateful(operator) or _may_repeat(plan, operator, len(sinks)):
             matters |= {*operator.inputs}
     return frozenset(pinned)
 

@@ -22,7 +22,8 @@ from __future__ import annotations
 from hintplan.plans.connectors.table import drops_rows, is_read_in_pieces
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator, Stateful
+from hintplan.plans.operators import Operator
+from hintplan.plans.operators.contract.stateful import is_stateful
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:
@@ -32,13 +33,11 @@ def told_by_arrival(plan: Plan) -> frozenset[str]:
     """
     above_changes: set[str] = set()
     for operator in plan.operators:  # inputs precede their readers
-        if not isinstance(operator, Stateful) and (
-            _of_changes(operator, plan) or not above_changes.isdisjoint(operator.inputs)
-        ):
+        if not is_stateful(operator) and (_of_changes(operator, plan) or not above_changes.isdisjoint(operator.inputs)):
             above_changes.add(operator.id)
     wanted: set[str] = set()
     for operator in reversed(plan.operators):
-        if isinstance(operator, Stateful) or operator.id in wanted:
+        if is_stateful(operator) or operator.id in wanted:
             wanted |= above_changes & {*operator.inputs}
     return frozenset(wanted)
 
@@ -51,7 +50,7 @@ def ordered_by_scan(plan: Plan) -> frozenset[str]:
     reaching: set[str] = set()
     for operator in reversed(plan.operators):
         written = operator.is_sink and not drops_rows(plan.tables[operator.table or ""])
-        if written or (operator.id in reaching and not isinstance(operator, Stateful)):
+        if written or (operator.id in reaching and not is_stateful(operator)):
             reaching |= {*operator.inputs}
     return frozenset(
         operator.id

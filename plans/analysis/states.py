@@ -9,7 +9,7 @@ from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Stateful
 from hintplan.plans.settings.origin_checks import update_origins_hint
-from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
+from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, UNTIL_WATERMARK, StateEntry
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -28,6 +28,11 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
         for position, entry in enumerate(operator.state):
             unique = sum(other.name == entry.name for other in operator.state) == 1
             here = f"{path}.{entry.name}" if unique else f"{path}[{position}]"
+            if operator.goes_by_time == (entry.settings is not None):
+                yield _ttl_problem(operator, entry, here)
+                continue
+            if entry.settings is None:
+                continue
             bad = [*_check_durations(entry, here), *_check_layers(entry, here)]
             yield from bad
             if not bad:
@@ -37,10 +42,19 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
         yield from _check_config_layer(config, followers)
 
 
+def _ttl_problem(operator: Stateful, entry: StateEntry, path: str) -> Diagnostic:
+    """Return the problem of a state with a TTL that goes by the watermark, or of another state without a TTL."""
+    if entry.settings is None:
+        hint = f'write "ttl": "{DEFAULT_STATE_TTL}" and its origin'
+        return Diagnostic(message=f"the state '{entry.name}' has no 'ttl'", path=path, hint=hint)
+    message = f"'{entry.name}' has no TTL: it keeps rows {UNTIL_WATERMARK}"
+    return Diagnostic(message=message, path=f"{path}.ttl", hint="remove 'ttl' and 'origin'")
+
+
 def _check_indexes(operator: Stateful, path: str) -> Iterator[Diagnostic]:
     op, state, state_names = operator.op, operator.state, operator.state_names
     wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(state_names))
-    expected = f"{'an' if op == 'aggregate' else 'a'} {op} has the states {wanted}"
+    expected = f"{'an' if op == 'aggregate' else 'a'} {op} has {f'the states {wanted}' if wanted else 'no state'}"
     indexes = [entry.index for entry in state]
     for position, entry in enumerate(state):
         here = f"{path}[{position}]"
@@ -63,11 +77,12 @@ def _check_indexes(operator: Stateful, path: str) -> Iterator[Diagnostic]:
 
 def _origin(entry: StateEntry) -> dict[str, str]:
     """Return the TTL of each layer, even of an unknown one."""
-    return {layer: str(values["ttl"]) for layer, values in entry.settings.origin.items() if "ttl" in values}
+    layers = {} if entry.settings is None else entry.settings.origin
+    return {layer: str(values["ttl"]) for layer, values in layers.items() if "ttl" in values}
 
 
 def _check_durations(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
-    texts = {"ttl": entry.ttl} | {f"origin.{layer}": text for layer, text in _origin(entry).items()}
+    texts = {"ttl": entry.ttl or ""} | {f"origin.{layer}": text for layer, text in _origin(entry).items()}
     for where, text in texts.items():
         try:
             parse_duration(text, require_unit=True)

@@ -16,12 +16,14 @@ from itertools import islice
 from hintplan.plans.analysis.asking_check import check_asking, check_functions
 from hintplan.plans.analysis.changelog import output_kinds, refused_kinds, with_changelogs
 from hintplan.plans.analysis.columns import ENOUGH, check_columns
-from hintplan.plans.analysis.optional_check import check_optional_groups
+from hintplan.plans.analysis.layered_check import check_layered_groups
 from hintplan.plans.analysis.overlap import check_overlap
 from hintplan.plans.analysis.places import check_places
 from hintplan.plans.analysis.repeated import check_times
 from hintplan.plans.analysis.run_limits import check_depth, check_nesting, expressions_of
 from hintplan.plans.analysis.states import check_states
+from hintplan.plans.analysis.watermarks import check_watermarks
+from hintplan.plans.analysis.windows import check_rowtimes, check_windows
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.connectors.table import can_read, can_write
 from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
@@ -48,8 +50,10 @@ def plan_problems(plan: Plan) -> tuple[Diagnostic, ...]:
     _, columns = check_columns(plan)
     states = [*islice(check_states(plan), ENOUGH)]
     problems += [*graph, *columns, *_check_uses(plan), *states]
+    if not graph and not columns:
+        problems += [*islice(check_windows(plan), ENOUGH), *islice(check_rowtimes(plan), ENOUGH)]
     problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_overlap(plan), ENOUGH)]
-    problems += islice(check_optional_groups(plan), ENOUGH)
+    problems += [*islice(check_layered_groups(plan), ENOUGH), *islice(check_watermarks(plan), ENOUGH)]
     used = {operator.table for operator in plan.operators} - {None}
     # Row kinds are derived along the edges from the tables, so both must be valid.
     kinds = output_kinds(plan) if not graph and used <= plan.tables.keys() else None
@@ -128,9 +132,11 @@ def _check_kinds(plan: Plan, kinds: Mapping[str, RowKinds]) -> Iterator[Diagnost
         accepted = operator.takes(plan)
         if accepted is None:
             continue
-        refused = refused_kinds(kinds[operator.inputs[0]], accepted)
-        if refused:
-            producer = _producer(plan, operator.inputs[0], refused[0], kinds)
+        for source in operator.inputs:
+            refused = refused_kinds(kinds[source], accepted)
+            if not refused:
+                continue
+            producer = _producer(plan, source, refused[0], kinds)
             name = operator.table
             taker = f"table '{name}'" if name is not None else f"'{operator.id}'"
             message = (

@@ -25,7 +25,7 @@ from typing import Literal
 from hintplan.plans.analysis.streaming_queries import Query, queries, single_queries
 from hintplan.plans.compare.query_record import WAKING, QueryRecord, StateRecord
 from hintplan.plans.compare.sinks import continued_sinks
-from hintplan.plans.compare.sources import ContinuedSources, Order, continued_sources, order_under
+from hintplan.plans.compare.sources import ENDING, ContinuedSources, Order, continued_sources, order_under
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import count
@@ -284,11 +284,11 @@ def _query(
 def _sources(old: QueryRecord, new: QueryRecord, found: ContinuedSources) -> Iterator[SourceVerdict]:
     """Yield the sources that the query begins to read, and the sources that it no longer reads."""
     for source in new.sources:
-        if source.operator not in found.origins and source.table != WAKING:
+        if source.operator not in found.origins and source.table not in (WAKING, ENDING):
             yield SourceVerdict(operator=source.operator, table=source.table, outcome="new")
     origins = set(found.origins.values())
     for source in old.sources:
-        if source.operator not in origins and source.table != WAKING:
+        if source.operator not in origins and source.table not in (WAKING, ENDING):
             yield SourceVerdict(operator=source.operator, table=source.table, outcome="left behind")
 
 

@@ -21,7 +21,7 @@ from hintplan.plans.settings.state import readable_ttl
 
 def kept_text(plan: Plan, operators: Collection[str], rows: int | None) -> str:
     """Describe what it means that ``operators`` of ``plan`` keep their state, which has ``rows`` if they are known."""
-    ttls = {entry.ttl for name in operators for entry in plan.by_id[name].state}
+    ttls = {entry.ttl for name in operators for entry in plan.by_id[name].state if entry.ttl is not None}
     ordered = [readable_ttl(ttl) for ttl in sorted(ttls, key=lambda ttl: (parse_duration(ttl) or inf, ttl))]
     ends = dict.fromkeys((ordered[0], ordered[-1])) if ordered else {}
     lasting = f" (TTL{'s' if len(ends) > 1 else ''} {' to '.join(ends)})" if ends else ""

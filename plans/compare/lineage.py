@@ -46,6 +46,10 @@ def state_lineages(plan: Plan) -> dict[str, str]:
         left_out = ("id", "inputs", *operator.implied)
         facts = _facts_without(operator, left_out)
         reads = _reads(plan, operator)
+        if not operator.in_lineage:
+            rows[operator.id] = lineages[operator.id] = rows.get(operator.inputs[0], "?")
+            kinds[operator.id] = operator.row_kinds(merged(inputs), plan)
+            continue
         rows[operator.id] = _digest([facts, reads, below])
         kinds[operator.id] = operator.row_kinds(merged(inputs), plan)
         lineages[operator.id] = _digest([_without_output(operator, facts), reads, below, operator.parks_rows])

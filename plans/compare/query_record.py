@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from hintplan.plans.analysis.streaming_queries import Query, path_to
+from hintplan.plans.analysis.watermarks import reading_tables
 from hintplan.plans.compare.lineage import keeps_state, state_lineages
-from hintplan.plans.compare.sources import Order, SourceRecord
+from hintplan.plans.compare.sources import ENDING, Order, SourceRecord
 from hintplan.plans.connectors.table import sink_directory
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
@@ -97,6 +98,7 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
     """Return the record of each query when ``plan`` runs as ``queries``."""
     operators, places = plan.by_id, {operator.id: place for place, operator in enumerate(plan.operators)}
     lineages = state_lineages(plan)
+    ended = frozenset(reading_tables(plan))
     records = []
     for query in queries:
         order = operators_of(operators, query)
@@ -114,7 +116,7 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
                 places=instances[name],
             )
             for name in order
-            if _gives_rows(operators[name]) or operators[name].parks_rows
+            if _gives_rows(operators[name]) or operators[name].parks_rows or name in ended
         )
         records.append(
             QueryRecord(
@@ -189,11 +191,14 @@ def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], que
 
 
 def _source(plan: Plan, operator: Operator, lineage: str) -> str:
-    """Name the source of ``operator``: a table with its connector, rows of the plan with lineage, or parked rows."""
+    """Name the source of ``operator``: a table with its connector, rows of the plan with lineage, or a source of ours.
+
+    Operators that park rows are woken by a source, and one ends the tables of operators that go by the watermark.
+    """
     if operator.has_rows:
         return f"VALUES {lineage[:8]}"
     name = operator.table if operator.is_source else None
     if name is None:
-        return WAKING
+        return WAKING if operator.parks_rows else ENDING
     table = plan.tables.get(name)
     return f"{name} ({table.options.get('connector', '') if table else ''})"

@@ -16,6 +16,12 @@ from dataclasses import field
 
 from hintplan.plans.frozen import frozen
 
+ENDING = "the end of event time"
+"""The source table of an operator that goes by the watermark of tables: it ends them when a run drains.
+
+Each such source may continue any other, because all are at the same offset until then.
+"""
+
 Order = tuple[tuple[str, int], ...]
 """The sources of a query in the order of its offsets: the operator, and the number under which Spark keeps its files.
 
@@ -72,6 +78,12 @@ def continued_sources(old: Sequence[SourceRecord], new: Sequence[SourceRecord]) 
             candidates = [candidate for candidate in left if key(candidate) == key(source)]
             if len(candidates) == 1 and sum(key(candidate) == key(source) for candidate in wanted) == 1:
                 go_on(source, candidates[0])
+    for source, origin in zip(
+        [source for source in wanted if source.table == ENDING],
+        [source for source in left if source.table == ENDING],
+        strict=False,
+    ):
+        go_on(source, origin)
     unclear = {source.table for source in wanted} & {source.table for source in left}
     return ContinuedSources(origins=origins, unclear=tuple(sorted(unclear)))
 

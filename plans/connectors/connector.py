@@ -27,6 +27,7 @@ from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.group import specs
 from hintplan.plans.settings.lookup import CACHING
 from hintplan.plans.settings.setting import Setting
+from hintplan.plans.settings.watermark import ONE_WATERMARK, WATERMARK_OPTIONS
 
 IN_BATCHES = "SET 'execution.runtime-mode' = 'batch', or read the data from their source"
 """The hint for a source that a stream cannot read."""
@@ -55,7 +56,6 @@ class MetadataKey:
 TASKS_WRITE = "as many tasks write as make the rows"
 """The reason why Flink's ``sink.parallelism`` has no effect."""
 _WATERMARKS = "scan.watermark."
-_NO_EVENT_TIME = "rows are not held back for event time"
 BATCHES_WRITE = "each micro-batch is written as it ends"
 """The reason why sinks do not flush buffers at intervals, as Flink's sinks do."""
 
@@ -136,6 +136,7 @@ class Readable(Connector):
     - ``in_streams`` is false for a source that only batch jobs can read.
     - ``suggested_as_source``: hints suggest the connector where a source is needed.
     - ``reads_current_rows``: a scan queries the current rows of a system, so a replayed batch might get other rows.
+    - ``splits``: the rows of a table come from splits, such as the partitions of a topic, whose times advance apart.
     - ``read_in_pieces``: Spark reads the pieces of the table in any order, so several tasks may get the changes of one
       key.
     """
@@ -146,6 +147,7 @@ class Readable(Connector):
     suggested_as_source: ClassVar[bool] = False
     reads_current_rows: ClassVar[bool] = False
     read_in_pieces: ClassVar[bool] = False
+    splits: ClassVar[bool] = False
 
     def source_kinds(self, table: Table) -> RowKinds:
         """Return the row kinds that a scan of the table emits."""
@@ -164,8 +166,15 @@ class Readable(Connector):
         return False
 
     def why_idle(self, option: str) -> str | None:
-        """Return the reason why ``option`` has no effect: there are no watermarks, among others."""
-        return _NO_EVENT_TIME if option.startswith(_WATERMARKS) else super().why_idle(option)
+        """Return the reason why ``option`` has no effect; of the options for watermarks, only some have one."""
+        if option.startswith(_WATERMARKS):
+            return None if option in WATERMARK_OPTIONS else ONE_WATERMARK
+        return super().why_idle(option)
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        """Return the options of WITH, and the options for the watermark of a table."""
+        return {**super().settings, **WATERMARK_OPTIONS}
 
 
 class Writable(Connector):

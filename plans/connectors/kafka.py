@@ -105,6 +105,7 @@ class TopicConnector(Readable, Writable):
     destination = "topic"
     metadata = METADATA
     times = "in texts"
+    splits = True
 
     def reaches(self, table: Table) -> Iterable[Place]:
         return (*places_of_servers(table), *places_of_schemas(table))

@@ -79,6 +79,12 @@ def is_read_in_pieces(table: Table) -> bool:
     return source is not None and source.read_in_pieces
 
 
+def has_splits(table: Table) -> bool:
+    """Return True if the rows of the table come from splits, whose times advance apart."""
+    source = _source(table)
+    return source is not None and source.splits
+
+
 def is_upsert_source(table: Table) -> bool:
     """Return True if a scan of the table emits upserts by its primary key."""
     return source_kinds(table) == UPSERT_KINDS

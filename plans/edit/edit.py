@@ -18,19 +18,19 @@ from dataclasses import replace
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration
-from hintplan.plans.edit.optional_edit import optional_paths, set_optional
+from hintplan.plans.edit.layered_edit import layered_paths, set_layered
 from hintplan.plans.edit.settings_edit import set_setting, settable, with_resolved_settings
 from hintplan.plans.errors import PlanError
 from hintplan.plans.format.document import operator_document
 from hintplan.plans.model.config import KEYS, canonical_key, known_keys, normalise
-from hintplan.plans.model.optional_groups import with_config_layers
+from hintplan.plans.model.layered_groups import layered_groups, with_config_layers
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.reasons import with_reason, without_idle_reasons, without_outdated_reasons
 from hintplan.plans.model.settings import group_called
 from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.layers import edits_of, layers_of
-from hintplan.plans.settings.state import STATE_TTL, StateEntry, ttl_settings, with_ttl
+from hintplan.plans.settings.state import STATE_TTL, UNTIL_WATERMARK, StateEntry, ttl_settings, with_ttl
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -92,7 +92,8 @@ def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
             hint = did_you_mean(key, options, what="options that are set")
             raise PlanError(f"table '{name}' has no option '{key}'", path=path, hint=hint)
         table = replace(plan.tables[name], options={k: v for k, v in options.items() if k != key})
-        edited = with_resolved_settings(replace(plan, tables={**plan.tables, name: table}))
+        edited = replace(plan, tables={**plan.tables, name: table})
+        edited = with_config_layers(with_resolved_settings(edited))
     else:
         hint = "can be removed: config.<key>, tables.<table>.options.<option>; anything else is set to another value"
         raise PlanError(f"'{path}' cannot be removed", path=path, hint=hint)
@@ -118,6 +119,8 @@ def with_current_layers(plan: Plan) -> Plan:
 
 
 def _with_config_layer(entry: StateEntry, config: str | None) -> StateEntry:
+    if entry.settings is None:
+        return entry
     layers = layers_of(entry.settings, "ttl")
     if layers.get("config") == config:
         return entry
@@ -129,7 +132,7 @@ def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
     name, key = _table_option(plan, path, rest)
     table = plan.tables[name]
     edited = replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
-    return with_resolved_settings(edited)
+    return with_config_layers(with_resolved_settings(edited))
 
 
 def _table_option(plan: Plan, path: str, rest: str) -> tuple[str, str]:
@@ -155,11 +158,11 @@ def _set_in_operator(plan: Plan, path: str, operator: Operator, rest: str, value
     """Set ``rest``, a path inside ``operator``: a setting of a group, or the TTL of a state."""
     group_of_one = group_called(operator, rest)
     if group_of_one is not None:
-        return set_optional(plan, path, operator, group_of_one, rest, value)
+        return set_layered(plan, path, operator, group_of_one, rest, value)
     name, _, setting = rest.partition(".")
-    group = operator.group(name)
-    if group is not None and group.optional:
-        return set_optional(plan, path, operator, group, setting, value)
+    group = next((group for group in layered_groups(operator) if group.name == name), None)
+    if group is not None:
+        return set_layered(plan, path, operator, group, setting, value)
     if name == CACHED.name and operator.is_sink:
         message = f"'{operator.id}' is a sink: it has no result to cache"
         raise PlanError(message, path=path, hint=f"cache its input: {operator.inputs[0]}.cached.enabled")
@@ -170,7 +173,8 @@ def _set_in_operator(plan: Plan, path: str, operator: Operator, rest: str, value
 
 def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
     names = [entry.name for entry in operator.state]
-    paths = [*(f"{operator.id}.state.{name}.ttl" for name in names), *optional_paths(plan, operator)]
+    with_ttls = [entry.name for entry in operator.state if entry.settings is not None]
+    paths = [*(f"{operator.id}.state.{name}.ttl" for name in with_ttls), *layered_paths(plan, operator)]
     can = f"can be set: {', '.join(paths)}" if paths else f"'{operator.id}' keeps no state and has nothing to set"
     field, _, below = rest.partition(".")
     if field in names:
@@ -185,6 +189,9 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
     name, _, setting = below.partition(".")
     if name not in names:
         raise PlanError(f"there is no state '{name}'", path=path, hint=_near(rest, paths, operator, can))
+    if name not in with_ttls:
+        message = f"'{name}' has no TTL: it keeps rows {UNTIL_WATERMARK}"
+        raise PlanError(message, path=path, hint="set the delay of the watermark to keep windows open for longer")
     if setting == "origin" or setting.startswith("origin."):
         message = "an origin records what default, config and hint set; it cannot be edited"
         hint = f"set {operator.id}.state.{name}.ttl, or change the hint and compile again"
@@ -218,7 +225,7 @@ def _hint(name: str, known: list[str], plan: Plan) -> str:
 
 
 def _settable(plan: Plan) -> str:
-    paths = [f"{o.id}.state.{entry.name}.ttl" for o in plan.operators for entry in o.state]
+    paths = [f"{o.id}.state.{e.name}.ttl" for o in plan.operators for e in o.state if e.settings is not None]
     paths += [form for o in plan.operators for form in settable(o)]
     if plan.mode == "batch":
         paths.append("<operator>.cached.enabled")

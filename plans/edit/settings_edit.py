@@ -35,7 +35,7 @@ _RETRY_FORM = "write '<attempts> x <delay>', such as '3 x 10 s', or off"
 def settable(operator: Operator) -> list[str]:
     """Return the forms of the paths that can be set, for messages.
 
-    Optional groups are in :mod:`hintplan.plans.edit.optional_edit`.
+    Other groups are in :mod:`hintplan.plans.edit.layered_edit`.
     """
     groups = operator.settable if isinstance(operator, Requesting) else ()
     forms = [f"{operator.id}.{group}.<setting>" for group in groups]

@@ -23,7 +23,6 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import canonical_path, plan_settings, settings_by_name
 from hintplan.plans.operators import Operator, Requesting
-from hintplan.plans.settings.effects import ANOTHER_TTL, TTL
 from hintplan.plans.settings.layers import EDIT, RANKS
 from hintplan.plans.settings.lookup import RETRY
 from hintplan.plans.settings.setting import Value, value_text
@@ -31,7 +30,7 @@ from hintplan.plans.text.names import did_you_mean
 
 _STRONGER = {
     "config": "the configuration of the job is stronger than a built-in default",
-    "table": "the table's own options are nearer to its lookup than the configuration of the job",
+    "table": "an option of the table is stronger than the configuration of the job",
     "hint": "a hint in the query overrides the value for the whole job or table",
     "statement": "CACHE TABLE names the result, and is stronger than a hint",
     EDIT: "an edit of the plan overrides the script",
@@ -110,7 +109,7 @@ def explain_setting(plan: Plan, path: str, script: ScriptLayers | None = None) -
         set_by=by,
         steps=tuple(steps),
         verdict=verdict if by != "default" else "no layer sets it",
-        effect=ANOTHER_TTL if setting.effect is TTL else setting.effect.text,
+        effect=setting.effect.for_any or setting.effect.text,
         reason=plan.reasons.get(path),
         undo=undo,
         notes=tuple(notes),
@@ -157,7 +156,7 @@ def _absent(plan: Plan, path: str) -> SettingExplanation:
             set_by="default",
             steps=(),
             verdict=f"nobody set it. {KEYS[key].description}",
-            effect=ANOTHER_TTL if KEYS[key].effect is TTL else KEYS[key].effect.text,
+            effect=KEYS[key].effect.text,
         )
     part = below.partition(".")[0]
     groups = {group.partition(".")[0] for group, _ in settings_by_name(operator)} if operator is not None else set()

@@ -4,7 +4,7 @@ Facts are the meaning of the query: operators, edges, keys, expressions, schemas
 
 - ``config``, ``name``, ``source``, ``reasons``
 - the ``ttl`` and ``origin`` of state entries
-- the ``async``, ``retry``, ``cache``, ``phases`` and ``cached`` of operators
+- the ``async``, ``retry``, ``cache``, ``phases``, ``watermark`` and ``cached`` of operators
 - table options other than ``connector``
 
 A digest protects against mistakes and unnoticed changes, not against an attacker, who can recompute it.

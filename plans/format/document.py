@@ -136,22 +136,21 @@ def _config_value(key: str, value: str) -> str:
 
 
 def _state_entry(entry: StateEntry) -> Json:
-    return {
-        "index": entry.index,
-        "name": entry.name,
-        "input": entry.input,
-        "ttl": entry.ttl,
-        "origin": layers_of(entry.settings, "ttl"),
-    }
+    document: Json = {"index": entry.index, "name": entry.name, "input": entry.input}
+    if entry.settings is not None:
+        document |= {"ttl": entry.ttl, "origin": layers_of(entry.settings, "ttl")}
+    return document
 
 
 def _read_state_entry(document: Json) -> StateEntry:
-    origin = document["origin"]
-    settings = Settings(
-        specs=STATE_SETTINGS,
-        values={"ttl": _duration(document["ttl"])},
-        origin={layer: {"ttl": _duration(origin[layer])} for layer in STATE_LAYERS if layer in origin},
-    )
+    settings = None
+    if "ttl" in document:
+        origin = document.get("origin", {})
+        settings = Settings(
+            specs=STATE_SETTINGS,
+            values={"ttl": _duration(document["ttl"])},
+            origin={layer: {"ttl": _duration(origin[layer])} for layer in STATE_LAYERS if layer in origin},
+        )
     return StateEntry(index=document["index"], name=document["name"], input=document["input"], settings=settings)
 
 

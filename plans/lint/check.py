@@ -69,7 +69,7 @@ def lint_plan(
 def _breaks_rules(problem: Diagnostic) -> bool:
     path = problem.path or ""
     return not path.startswith(("config", "reasons", "tables")) and not any(
-        f".{group}" in path for group in ("state", "async", "retry", "cache", "cached")
+        f".{group}" in path for group in ("state", "async", "retry", "cache", "cached", "watermark")
     )
 
 
@@ -87,7 +87,7 @@ def _said(problem: Diagnostic) -> Finding:
 def _respelled(data: bytes) -> Iterator[Finding]:
     """Yield TTLs that are equal to the value they override but spelled differently, so they only look like edits."""
     for operator in read_document(data)["operators"]:
-        for entry in operator.get("state", ()):
+        for entry in (entry for entry in operator.get("state", ()) if "ttl" in entry):
             strongest = [*entry["origin"].values()][-1:]
             if strongest and entry["ttl"] != strongest[0] and _as_long(entry["ttl"], strongest[0]):
                 yield Finding(

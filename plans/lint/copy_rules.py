@@ -39,7 +39,7 @@ def outlived_ttls(plan: Plan) -> Iterator[Finding]:
     inside: dict[str, tuple[_Kept, ...]] = {}
     for operator in plan.operators:
         below = [inside.get(name, ()) for name in operator.inputs]
-        if not isinstance(operator, Stateful):
+        if not isinstance(operator, Stateful) or not operator.state_names:
             inside[operator.id] = tuple(dict.fromkeys(one for each in below for one in each))
         elif operator.state_holds == "groups":
             inside[operator.id] = ()  # a group has no rows of its input
@@ -47,7 +47,8 @@ def outlived_ttls(plan: Plan) -> Iterator[Finding]:
             settings = {setting.state: setting for setting in operator_settings(operator) if setting.state is not None}
             for entry in operator.state:
                 copies = below[entry.index] if entry.index < len(below) else ()
-                yield from _outlived(operator, settings[entry.name], copies)
+                if entry.name in settings:
+                    yield from _outlived(operator, settings[entry.name], copies)
             inside[operator.id] = tuple(_inside(operator, settings, below))
 
 
@@ -72,8 +73,8 @@ def _inside(operator: Operator, settings: dict[str, PlanSetting], below: list[tu
     for entry in operator.state:
         if is_one_sided and entry.index > 0:
             continue
-        setting = settings[entry.name]
-        if setting.set_by in _MEANT and entry.input is not None:
+        setting = settings.get(entry.name)
+        if setting is not None and setting.set_by in _MEANT and entry.input is not None:
             yield _Kept(entry.input, setting)
         elif entry.index < len(below):
             yield from below[entry.index]

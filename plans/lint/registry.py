@@ -1,6 +1,6 @@
 """All rules of the linter by id, each with its name, severity, description, reason and advice.
 
-    HP0xx  the linter itself     HP1xx  no effect     HP2xx  state     HP3xx  waiting and lookups
+    HP0xx  the linter itself     HP1xx  no effect     HP2xx  state     HP3xx  waiting and lookups     HP4xx  event time
 
 An id never changes its meaning, and the id of a removed rule is never reused. Each rule has a section in
 ``docs/lint.md``.
@@ -19,6 +19,13 @@ from hintplan.plans.lint.edit_rules import edits_of_one, idle_reasons, redundant
 from hintplan.plans.lint.loss_rules import lossy_settings, overwriting_sinks
 from hintplan.plans.lint.rule import Rule
 from hintplan.plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_than_upstream
+from hintplan.plans.lint.time_rules import (
+    delay_above_window,
+    half_a_window,
+    many_windows,
+    never_idle,
+    windows_without_zone,
+)
 from hintplan.plans.lint.unused_rules import unused_options, unused_tables
 from hintplan.plans.lint.wait_rules import cache_without_time, capacity_one, delay_above_timeout, retry_with_full_cache
 
@@ -214,6 +221,52 @@ _ALL = (
         why="Every row is looked up, at the price of a cache.",
         advice="give a time, or take the setting out: without one, rows stay until the cache is full",
         check=cache_without_time,
+    ),
+    Rule(
+        id="HP401",
+        slug="many-windows",
+        level="warning",
+        about="Each row is in more than 60 windows.",
+        why="A batch puts out as many rows for each key, and the next operator reads them all.",
+        advice="make the slide or the step longer, or the window shorter",
+        check=many_windows,
+    ),
+    Rule(
+        id="HP402",
+        slug="half-a-window",
+        level="warning",
+        about="A query groups or joins by the start of a window, but not by its end.",
+        why="This is no operation on windows: its results change with every row, and its state is kept for its TTL.",
+        advice="group or join by window_start and window_end",
+        check=half_a_window,
+    ),
+    Rule(
+        id="HP403",
+        slug="delay-above-window",
+        level="note",
+        about="The delay of a watermark is longer than a window.",
+        why="Windows stay open for longer than they last; most often a unit is wrong.",
+        advice="check the unit of the delay, and how late rows are",
+        check=delay_above_window,
+    ),
+    Rule(
+        id="HP404",
+        slug="never-idle",
+        level="note",
+        about="A source that falls silent holds back the watermark of other sources, or of its other partitions.",
+        why="Windows stay open and are kept until the source has new rows.",
+        advice="set 'scan.watermark.idle-timeout' or 'table.exec.source.idle-timeout', if rows that come after it may "
+        "be dropped",
+        check=never_idle,
+    ),
+    Rule(
+        id="HP405",
+        slug="windows-without-zone",
+        level="note",
+        about="The job has a time zone, and a window over TIMESTAMP does not follow it.",
+        why="Days of such windows begin at midnight of the values, whatever the zone of the job is.",
+        advice="make the rowtime a TIMESTAMP_LTZ if windows should follow the zone",
+        check=windows_without_zone,
     ),
 )
 

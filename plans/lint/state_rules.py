@@ -25,7 +25,7 @@ def never_expires(plan: Plan) -> Iterator[Finding]:
         if operator.state_is_bounded:
             continue
         for entry in operator.state:
-            if _lasts(entry.ttl) == FOREVER:
+            if entry.ttl is not None and _lasts(entry.ttl) == FOREVER:
                 contents = "groups" if operator.state_holds == "groups" else f"rows of '{entry.input}'"
                 yield Finding(
                     path=f"operators.{operator.id}.state.{entry.name}.ttl",
@@ -47,6 +47,8 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
         for entry in operator.state:
             upstream, source = above[entry.index] if entry.index < len(above) else (0.0, "")
             joins = isinstance(operator, Stateful) and operator.added_rows_find == "matches"
+            if entry.ttl is None:
+                continue  # the watermark decides, and drops changes of rows that it has passed
             if joins and kinds.get(operator.inputs[entry.index]) == INSERT_ONLY:
                 continue  # an append-only input: a row after expiry misses a match, but retracts nothing
             if _lasts(entry.ttl) < upstream:
@@ -64,7 +66,7 @@ def _changes_for(operator: Operator, kinds: Mapping[str, RowKinds]) -> float:
     """Return for how many milliseconds an operator with state can still change, or add to, its earlier output."""
     if not isinstance(operator, Stateful) or len(operator.state) < len(operator.state_names):
         return 0.0
-    ttls = [_lasts(entry.ttl) for entry in operator.state[: len(operator.state_names)]]
+    ttls = [_lasts(entry.ttl or "0 ms") for entry in operator.state[: len(operator.state_names)]]
     return operator.changes_for(ttls, [kinds.get(name, INSERT_ONLY) for name in operator.inputs])
 
 
@@ -74,10 +76,10 @@ def lopsided_outer_join(plan: Plan) -> Iterator[Finding]:
         join, entries = operator.waits_as, operator.state
         if join is None or len(entries) < 2:
             continue
-        left, right = (_lasts(entry.ttl) for entry in entries[:2])
+        left, right = (_lasts(entry.ttl or "0 ms") for entry in entries[:2])
         short, long = entries[:2] if left <= right else (entries[1], entries[0])
         if left != right and max(left, right) >= _APART * max(min(left, right), 1.0):
-            forever = "forever" if _lasts(long.ttl) == FOREVER else long.ttl
+            forever = "forever" if max(left, right) == FOREVER else long.ttl
             yield Finding(
                 path=f"operators.{operator.id}.state.{short.name}.ttl",
                 message=f"a {join} keeps '{short.input}' for {short.ttl} and '{long.input}' "

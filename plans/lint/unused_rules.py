@@ -13,10 +13,12 @@ from typing import TypeVar
 
 from hintplan.plans.lint.rule import Finding, Fix
 from hintplan.plans.model.config import KEYS
+from hintplan.plans.model.layered_groups import table_below
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import tables_used
 from hintplan.plans.settings.lookup import CACHING
-from hintplan.plans.settings.state import STATE_TTL
+from hintplan.plans.settings.state import STATE_TTL, UNTIL_WATERMARK
+from hintplan.plans.settings.watermark import EMIT_STRATEGY, WATERMARK, WATERMARK_OPTIONS
 
 T = TypeVar("T")
 
@@ -52,6 +54,7 @@ def unused_options(plan: Plan) -> Iterator[Finding]:
     for operator, table in tables_used(plan.operators, "looks up"):
         from_table = (settings.origin.get("table", {}) for settings in operator.settings.values())
         heeded.setdefault(table, set()).update(*from_table)
+    watermarks = set(_watermark_options(plan))
     for name, declared in plan.tables.items():
         if name not in scanned | written | heeded.keys():
             continue  # unused_tables reports the whole table
@@ -63,6 +66,8 @@ def unused_options(plan: Plan) -> Iterator[Finding]:
                 why = "nothing scans the table"
             elif option.startswith(_FOR_LOOKUPS) and name not in heeded:
                 why = "nothing looks the table up"
+            elif option in WATERMARK_OPTIONS and (name, option) not in watermarks and option != EMIT_STRATEGY.name:
+                why = "no operator above the table goes by its watermark"
             elif option in CACHING.settings and option not in heeded[name]:
                 why = "no lookup of the table heeds it"
             if why is not None:
@@ -72,6 +77,16 @@ def unused_options(plan: Plan) -> Iterator[Finding]:
                     message=f"the option '{option}' has no effect: {why}",
                     fix=Fix(change=change),
                 )
+
+
+def _watermark_options(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the options that a watermark takes from a table, each with the name of its table."""
+    for operator in plan.operators:
+        settings = operator.settings.get(WATERMARK.name)
+        table = table_below(plan, operator) if settings is not None else None
+        if settings is not None and table is not None:
+            options = (settings.specs[name].option for name in settings.origin.get("table", {}))
+            yield from ((table, option) for option in options if option is not None)
 
 
 def _unused_config(plan: Plan) -> Iterator[Finding]:
@@ -85,8 +100,10 @@ def _unused_config(plan: Plan) -> Iterator[Finding]:
         why, spec = None, KEYS.get(key)
         if key == STATE_TTL and not any(operator.state for operator in plan.operators):
             why = "no operator keeps state"
-        elif spec is not None and spec.owner is not None and spec.group is not None and not spec.places & heeded:
-            why = f"no {spec.owner.title}{' of a stream' if spec.group.mode == 'streaming' else ''} takes it"
+        elif key == STATE_TTL and all(entry.ttl is None for operator in plan.operators for entry in operator.state):
+            why = f"all states keep rows {UNTIL_WATERMARK}"
+        elif spec is not None and spec.owners and spec.group is not None and not spec.places & heeded:
+            why = f"no {spec.owners[0].title}{' of a stream' if spec.group.mode == 'streaming' else ''} takes it"
         if why is not None:
             yield Finding(
                 path=f"config.{key}",

@@ -46,15 +46,15 @@ _MAX_PARALLELISM = 32768
 class ConfigKey(Setting):
     """A setting of the job, or the default of a setting of operators, under the key that sets it.
 
-    The default applies to operators of the kind ``owner``, or of any kind if None; messages call them ``whose``. The
-    key sets the settings ``sets`` of their ``group``. ``plan_field`` is the top-level field of the plan that holds the
-    key instead of ``config``. A ``session`` key controls how a SQL client treats plans, and a ``compiler`` key controls
-    which operators are compiled. No plan contains such keys.
+    The default applies to operators of the kinds ``owners``, or of any kind if there are none; messages call them
+    ``whose``. The key sets the settings ``sets`` of their ``group``. ``plan_field`` is the top-level field of the plan
+    that holds the key instead of ``config``. A ``session`` key controls how a SQL client treats plans, and a
+    ``compiler`` key controls which operators are compiled. No plan contains such keys.
     """
 
     group: Group | None = None
     sets: tuple[str, ...] = ()
-    owner: type[Operator] | None = None
+    owners: tuple[type[Operator], ...] = ()
     whose: str = ""
     plan_field: str | None = None
     session: bool = False
@@ -63,8 +63,8 @@ class ConfigKey(Setting):
     @property
     def places(self) -> set[tuple[str, str, str]]:
         """The kind of operators, the group and the name of each setting that it sets; empty if it is for any kind."""
-        kind, group = self.owner, self.group
-        return set() if kind is None or group is None else {(kind.op, group.name, name) for name in self.sets}
+        group = self.group
+        return set() if group is None else {(kind.op, group.name, name) for kind in self.owners for name in self.sets}
 
     @property
     def in_plan(self) -> bool:
@@ -128,7 +128,7 @@ class _KeyFacts(SettingFacts, total=False):
     effect: Effect
     group: Group | None
     sets: tuple[str, ...]
-    owner: type[Operator] | None
+    owners: tuple[type[Operator], ...]
     whose: str
     plan_field: str | None
     session: bool
@@ -175,7 +175,7 @@ _OF_JOB = (
         default=TTL.default,
         check=_duration,
         effect=replace(
-            TTL.effect, because="it is the TTL of states without a hint or an edit; these states are listed"
+            TTL.effect, because="it is the TTL of states without a hint or an edit; these states are listed", for_any=""
         ),
     ),
     _key(
@@ -235,7 +235,7 @@ _OF_JOB = (
 )
 
 
-def group_keys(group: Group, kind: type[Operator] | None, whose: str) -> Iterator[ConfigKey]:
+def group_keys(group: Group, kinds: tuple[type[Operator], ...], whose: str) -> Iterator[ConfigKey]:
     """Yield the keys that set defaults for the settings of ``group``."""
     for key in dict.fromkeys(setting.config for setting in group.settings.values() if setting.config is not None):
         settings = [setting for setting in group.settings.values() if setting.config == key]
@@ -248,13 +248,17 @@ def group_keys(group: Group, kind: type[Operator] | None, whose: str) -> Iterato
             "effect": first.effect if key == first.name or first.effect is KEPT else FOLLOWED,
         }
         sets = tuple(setting.name for setting in settings)
-        yield ConfigKey(**facts, group=group, sets=sets, owner=kind, whose=whose)
+        yield ConfigKey(**facts, group=group, sets=sets, owners=kinds, whose=whose)
 
 
-_OF_OPERATORS = (
-    (CACHED, None, "result"),
-    *((group, kind, kind.title) for kind in KINDS for group in kind.groups if group is not CACHED),
-    *((group, Correlate, f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
+_KINDS_OF_GROUPS: dict[Group, tuple[type[Operator], ...]] = {}
+for _kind in KINDS:
+    for _group in _kind.groups:
+        _KINDS_OF_GROUPS[_group] = (*_KINDS_OF_GROUPS.get(_group, ()), _kind)
+_OF_OPERATORS: tuple[tuple[Group, tuple[type[Operator], ...], str], ...] = (
+    (CACHED, (), "result"),
+    *((group, kinds, kinds[0].title) for group, kinds in _KINDS_OF_GROUPS.items() if group is not CACHED),
+    *((group, (Correlate,), f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
 )
 _OF_RESTARTS = tuple(
     ConfigKey(**{field.name: getattr(setting, field.name) for field in fields(Setting)}) for setting in RESTART_SETTINGS

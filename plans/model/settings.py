@@ -18,15 +18,19 @@ from fnmatch import fnmatchcase
 
 from hintplan.plans.errors import PlanError
 from hintplan.plans.model.config import KEYS, NAME
-from hintplan.plans.model.optional_groups import optional_groups
+from hintplan.plans.model.layered_groups import layered_groups
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import ABSENT, STATE_GROUP, PlanSetting, outside_setting, setting_of
-from hintplan.plans.operators import Operator
+from hintplan.plans.operators import KINDS, Operator
 from hintplan.plans.settings.effects import OPTION, UNKNOWN_KEY, Effect
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
-from hintplan.plans.settings.lookup import CACHING
 from hintplan.plans.text.names import did_you_mean
+
+_SET_BY_OPTIONS = {
+    setting.option: setting for kind in KINDS for group in kind.groups for setting in group.settings.values()
+}
+"""The settings of operators by the option of a table that sets them."""
 
 
 def plan_settings(plan: Plan) -> Iterator[PlanSetting]:
@@ -60,8 +64,8 @@ def option_setting(plan: Plan, table: str, option: str) -> PlanSetting:
 
 
 def option_effect(option: str) -> Effect:
-    """Return the effect of a change to an option of a table; cache options have the effect of the lookup's setting."""
-    setting = CACHING.settings.get(option)
+    """Return the effect of a change to an option of a table; an option that sets a setting has the setting's effect."""
+    setting = _SET_BY_OPTIONS.get(option)
     return OPTION if setting is None else setting.effect
 
 
@@ -75,7 +79,8 @@ def operator_settings(operator: Operator) -> Iterator[PlanSetting]:
 def setting_groups(operator: Operator) -> Iterator[tuple[str, Settings]]:
     """Yield each group of settings of ``operator`` with its path below it: of each state, then the others."""
     for entry in operator.state:
-        yield f"{STATE_GROUP}{entry.name}", entry.settings
+        if entry.settings is not None:
+            yield f"{STATE_GROUP}{entry.name}", entry.settings
     for group in operator.groups:
         if group.name in operator.settings:
             yield group.name, operator.settings[group.name]
@@ -84,7 +89,7 @@ def setting_groups(operator: Operator) -> Iterator[tuple[str, Settings]]:
 def settings_by_name(operator: Operator) -> dict[tuple[str, str], PlanSetting]:
     """Return the settings of one operator by group and name, with defaults for optional groups that are not set."""
     by_name = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
-    for group in optional_groups(operator):
+    for group in layered_groups(operator):
         # In a batch plan, operators have no state, and settings of stateful operators have no effect.
         if group.name not in operator.settings and (group.mode == "batch" or operator.state):
             defaults = group.resolved({})
@@ -134,5 +139,9 @@ def canonical_path(plan: Plan, path: str) -> str:
 
 
 def group_called(operator: Operator, name: str) -> Group | None:
-    """Return the optional group whose only setting is called ``name``, which stands for the group in a path."""
-    return next((group for group in optional_groups(operator) if [*group.settings] == [name]), None)
+    """Return the optional group whose only setting is called ``name``, which stands for the group in a path.
+
+    An operator always has its groups that are not optional, so any of their settings stands for the group.
+    """
+    groups = layered_groups(operator)
+    return next((g for g in groups if name in g.settings and (len(g.settings) == 1 or not g.optional)), None)

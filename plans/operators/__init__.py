@@ -3,8 +3,8 @@
 ``KINDS`` is the only list of their classes. Code that handles all operators uses this list, and the methods of
 :class:`Operator`.
 
->>> [kind.op for kind in KINDS if issubclass(kind, Stateful)]
-['join', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', 'sink-materialize']
+>>> [kind.op for kind in KINDS if kind.table_use is not None]
+['scan', 'lookup-join', 'sink']
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ from hintplan.plans.operators.sort import Sort
 from hintplan.plans.operators.union import Union
 from hintplan.plans.operators.unnest import Unnest, element_columns
 from hintplan.plans.operators.values import GivenColumn, Values
+from hintplan.plans.operators.watermark_assigner import WatermarkAssigner
+from hintplan.plans.operators.window_aggregate import WindowAggregate
+from hintplan.plans.operators.window_deduplicate import WindowDeduplicate
+from hintplan.plans.operators.window_join import WindowJoin
+from hintplan.plans.operators.window_rank import WindowRank
+from hintplan.plans.operators.window_table_function import WindowTableFunction
 
 __all__ = [
     "BY_OP",
@@ -69,6 +75,12 @@ __all__ = [
     "Union",
     "Unnest",
     "Values",
+    "WatermarkAssigner",
+    "WindowAggregate",
+    "WindowDeduplicate",
+    "WindowJoin",
+    "WindowRank",
+    "WindowTableFunction",
     "element_columns",
     "tables_used",
 ]
@@ -86,6 +98,12 @@ KINDS: tuple[type[Operator], ...] = (
     Deduplicate,
     Rank,
     ChangelogNormalize,
+    WatermarkAssigner,
+    WindowTableFunction,
+    WindowAggregate,
+    WindowRank,
+    WindowDeduplicate,
+    WindowJoin,
     Union,
     Sort,
     OverAggregate,

@@ -64,6 +64,9 @@ class Calc(Operator):
             yield from check_read(text, types, f"{self.path}.{below}", "column of the input")
         yield from check_names([item.name for item in self.select], self.path, "select")
 
+    def names_above(self, place: int, column: str) -> tuple[str, ...]:
+        return tuple(item.name for item in self.select if (item.expression or item.name).strip("`") == column)
+
     def key_above(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
         if self.filter is not None:
             return None

@@ -19,7 +19,7 @@ from hintplan.plans.expressions.shown import shown_expression
 from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.contract.columns import check_argument, types_of
 from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
-from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns
+from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns, names_joined
 from hintplan.plans.operators.requests.requesting import RequestIdentity, Requesting, Retries, Waits
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.calls import CALL_GROUPS, NO_RETRY, RETRY_STRATEGY, call_groups, is_async, resolved_call
@@ -214,6 +214,9 @@ class Correlate(Requesting):
         yield from (setting_text(in_group, name) for name in in_group.values if name != RETRY_STRATEGY)
         waits = self.async_
         yield delay_of(retry, timeout=waits.timeout if waits is not None else "0 ms")
+
+    def names_above(self, place: int, column: str) -> tuple[str, ...]:
+        return names_joined(self.output, place, column)
 
     def describe(self, plan: Declared) -> str:
         function = plan.functions.get(self.function)

@@ -69,6 +69,9 @@ class Expand(Operator):
             seen.add(frozenset(grouping_set))
         yield from check_names([*(column.name for column in columns), self.group_id], self.path, "group-id")
 
+    def names_above(self, place: int, column: str) -> tuple[str, ...]:
+        return () if column in self.keys else (column,)
+
     def describe(self, plan: Declared) -> str:
         sets = (f"({', '.join(grouping_set)})" for grouping_set in self.sets)
         return f"GROUPING SETS {', '.join(sets)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from hintplan.plans.declarations.computations import JoinType
 from hintplan.plans.declarations.fields import Changelog, Expression, Name, OperatorId
@@ -14,13 +14,14 @@ from hintplan.plans.expressions.shown import operand_of_and
 from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.contract.columns import check_known, check_read_of_sides, same_type, types_of
 from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
-from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns
+from hintplan.plans.operators.contract.output import JoinColumn, JoinOutput, check_output, joined_columns
 from hintplan.plans.operators.contract.stateful import KeysUpserted, Stateful, States
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.effects import restarts
 from hintplan.plans.settings.group import Group, specs
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.setting import Setting
+from hintplan.plans.settings.state import StateEntry
 
 
 def _limit(side: str) -> Setting:
@@ -99,25 +100,7 @@ class Join(Stateful):
 
     def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
         left, right = inputs.columns
-        sides = {"left": types_of(left), "right": types_of(right)}
-        for index, key in enumerate(self.keys):
-            here = f"{self.path}.keys[{index}]"
-            unknown = [
-                *check_known([key.left], sides["left"], f"{here}.left", "column of the left input"),
-                *check_known([key.right], sides["right"], f"{here}.right", "column of the right input"),
-            ]
-            yield from unknown
-            if not unknown and not same_type(sides["left"][key.left], sides["right"][key.right]):
-                types = f"'{key.left}' is {sides['left'][key.left]}, '{key.right}' is {sides['right'][key.right]}"
-                yield Diagnostic(message=f"the columns of a join key must have the same type: {types}", path=here)
-        yield from check_read_of_sides(
-            self.condition, {"l": sides["left"], "r": sides["right"]}, f"{self.path}.condition"
-        )
-        for column in self.output:
-            if self.join_type in ("semi", "anti") and column.side == "right":
-                message = f"a {self.join_type} join has no columns of its right input"
-                yield Diagnostic(message=message, path=f"{self.path}.output.{column.name}.from")
-        yield from check_output(self.output, left, right, "the right input", self.path)
+        yield from check_join(self, left, right)
 
     def derived_changelog(self, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
         if self.join_type in ("inner", "semi") and inputs == INSERT_ONLY:
@@ -129,9 +112,7 @@ class Join(Stateful):
         return f"{self.join_type} outer join" if self.join_type in ("left", "right", "full") else None
 
     def state_facts(self, facts: dict[str, Any]) -> dict[str, Any]:
-        # An inner join evaluates its condition on pairs of rows, after reading state, so state does not depend on it.
-        without = ("output", "condition") if self.join_type == "inner" else ("output",)
-        return {key: value for key, value in facts.items() if key not in without}
+        return join_state_facts(self.join_type, facts)
 
     def changes_for(self, ttls: Sequence[float], inputs: Sequence[RowKinds]) -> float:
         left, right = ttls
@@ -148,11 +129,69 @@ class Join(Stateful):
         yield "condition", self.condition
 
     def describe(self, plan: Declared) -> str:
-        left, right = [entry.input for entry in self.state] or self.inputs
-        conditions = [f"{left}.{key.left} = {right}.{key.right}" for key in self.keys]
-        if self.condition is not None:
-            conditions.append(operand_of_and(self.condition, {"l": left, "r": right}))
-        if not conditions and self.join_type == "inner":
-            return "CROSS JOIN"
-        kind = "" if self.join_type == "inner" else f"{self.join_type.upper()} "
-        return f"{kind}JOIN ON {' AND '.join(conditions) or 'TRUE'}"
+        return describe_join(self)
+
+
+class Joined(Protocol):
+    """The facts that joins of all kinds have."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+
+    @property
+    def join_type(self) -> JoinType: ...
+
+    @property
+    def keys(self) -> tuple[JoinKey, ...]: ...
+
+    @property
+    def condition(self) -> str | None: ...
+
+    @property
+    def output(self) -> tuple[JoinColumn, ...]: ...
+
+    @property
+    def state(self) -> tuple[StateEntry, ...]: ...
+
+
+def check_join(join: Joined, left: Columns, right: Columns) -> Iterator[Diagnostic]:
+    """Yield the problems of the keys, the condition and the output of a join of inputs with these columns."""
+    sides = {"left": types_of(left), "right": types_of(right)}
+    for index, key in enumerate(join.keys):
+        here = f"{join.path}.keys[{index}]"
+        unknown = [
+            *check_known([key.left], sides["left"], f"{here}.left", "column of the left input"),
+            *check_known([key.right], sides["right"], f"{here}.right", "column of the right input"),
+        ]
+        yield from unknown
+        if not unknown and not same_type(sides["left"][key.left], sides["right"][key.right]):
+            types = f"'{key.left}' is {sides['left'][key.left]}, '{key.right}' is {sides['right'][key.right]}"
+            yield Diagnostic(message=f"the columns of a join key must have the same type: {types}", path=here)
+    yield from check_read_of_sides(join.condition, {"l": sides["left"], "r": sides["right"]}, f"{join.path}.condition")
+    for column in join.output:
+        if join.join_type in ("semi", "anti") and column.side == "right":
+            message = f"a {join.join_type} join has no columns of its right input"
+            yield Diagnostic(message=message, path=f"{join.path}.output.{column.name}.from")
+    yield from check_output(join.output, left, right, "the right input", join.path)
+
+
+def join_state_facts(join_type: JoinType, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts that determine the states of a join, out of all its facts."""
+    # An inner join evaluates its condition on pairs of rows, after reading state, so state does not depend on it.
+    without = ("output", "condition") if join_type == "inner" else ("output",)
+    return {key: value for key, value in facts.items() if key not in without}
+
+
+def describe_join(join: Joined) -> str:
+    """Return the type and the condition of a join in words of SQL."""
+    left, right = [entry.input for entry in join.state] or join.inputs
+    conditions = [f"{left}.{key.left} = {right}.{key.right}" for key in join.keys]
+    if join.condition is not None:
+        conditions.append(operand_of_and(join.condition, {"l": left, "r": right}))
+    if not conditions and join.join_type == "inner":
+        return "CROSS JOIN"
+    kind = "" if join.join_type == "inner" else f"{join.join_type.upper()} "
+    return f"{kind}JOIN ON {' AND '.join(conditions) or 'TRUE'}"

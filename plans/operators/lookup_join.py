@@ -15,7 +15,7 @@ from hintplan.plans.expressions.shown import operand_of_and, shown_expression
 from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.contract.columns import check_known, check_names, same_type, types_of
 from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
-from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns
+from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns, names_joined
 from hintplan.plans.operators.contract.tables import shown_connector, unknown_table
 from hintplan.plans.operators.requests import lookup_settings
 from hintplan.plans.operators.requests.lookup_check import check_settings
@@ -188,6 +188,9 @@ class LookupJoin(Requesting):
     def expressions(self) -> Iterator[tuple[str, str | None]]:
         yield from ((f"keys.{key.column}", key.constant) for key in self.keys)
         yield from (("pre-filter", self.pre_filter), ("filter", self.filter), ("condition", self.condition))
+
+    def names_above(self, place: int, column: str) -> tuple[str, ...]:
+        return names_joined(self.output, place, column)
 
     def describe(self, plan: Declared) -> str:
         connector = shown_connector(plan.tables.get(self.table))

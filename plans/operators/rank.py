@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from hintplan.plans.declarations.computations import SortKey
 from hintplan.plans.declarations.fields import Changelog, Name, Names, OneInput, OperatorId
@@ -106,15 +106,42 @@ class Rank(Stateful):
         return 0.0 if only_adds else ttls[0]
 
     def describe(self, plan: Declared) -> str:
-        start, end = self.rank_start, self.rank_end
-        rows = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
-        per_key = f" OF EACH {', '.join(self.key)}" if self.key else ""
-        keys = [describe_order(self.order)] if self.order else []
-        if self.arrival == "last":
-            keys.append("ARRIVAL DESC")
-        order = f" BY {', '.join(keys) or 'ARRIVAL'}"
-        number = "" if self.number is None else f" AS {self.number}"
-        return f"{rows}{per_key}{order}{number}"
+        return describe_rank(self)
+
+
+class Ranked(Protocol):
+    """The facts of an operator that numbers rows."""
+
+    @property
+    def key(self) -> tuple[str, ...]: ...
+
+    @property
+    def order(self) -> tuple[SortKey, ...]: ...
+
+    @property
+    def arrival(self) -> Literal["first", "last"]: ...
+
+    @property
+    def rank_start(self) -> int: ...
+
+    @property
+    def rank_end(self) -> int | str: ...
+
+    @property
+    def number(self) -> str | None: ...
+
+
+def describe_rank(rank: Ranked) -> str:
+    """Return the rows that are passed on, and their order, in words of SQL."""
+    start, end = rank.rank_start, rank.rank_end
+    rows = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
+    per_key = f" OF EACH {', '.join(rank.key)}" if rank.key else ""
+    keys = [describe_order(rank.order)] if rank.order else []
+    if rank.arrival == "last":
+        keys.append("ARRIVAL DESC")
+    order = f" BY {', '.join(keys) or 'ARRIVAL'}"
+    number = "" if rank.number is None else f" AS {rank.number}"
+    return f"{rows}{per_key}{order}{number}"
 
 
 def _check_end(rank: Rank, end: str, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:

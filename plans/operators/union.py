@@ -22,6 +22,7 @@ class Union(Operator):
     op = "union"
     title = "union"
     description = "UNION ALL of inputs that agree in column names and types."
+    passes_columns = True
 
     id: OperatorId
     inputs: Annotated[tuple[OperatorId, ...], "The inputs, two or more.", {"minItems": 2}]

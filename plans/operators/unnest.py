@@ -14,7 +14,7 @@ from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.contract.columns import check_known, parse, types_of
 from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
 from hintplan.plans.operators.contract.operator import Operator
-from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns
+from hintplan.plans.operators.contract.output import JoinOutput, check_output, joined_columns, names_joined
 from hintplan.plans.settings.layers import Settings
 
 UNNESTED = ("ARRAY", "MAP", "MULTISET")
@@ -66,6 +66,9 @@ class Unnest(Operator):
         yield from check_output(
             self.output, inputs.only, element_columns(collection), f"an element of '{self.column}'", self.path
         )
+
+    def names_above(self, place: int, column: str) -> tuple[str, ...]:
+        return names_joined(self.output, place, column)
 
     def describe(self, plan: Declared) -> str:
         return f"{'LEFT JOIN ' if self.join_type == 'left' else ''}UNNEST({self.column})"

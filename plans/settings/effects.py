@@ -41,6 +41,8 @@ class Effect:
 
     ``stateless`` is true if there is no running state to keep or to lose. ``emptied`` are the operators whose state
     starts empty, of ``states`` in the newer plan; ``may_be_kept`` is true if all of these may be kept by consent.
+    ``{value}`` in the text stands for the new value. Such a text, and a text that is true for longer values only, has
+    ``for_any``, which is true for all values.
     """
 
     level: Level
@@ -50,6 +52,7 @@ class Effect:
     emptied: frozenset[str] = frozenset()
     states: int = 0
     may_be_kept: bool = False
+    for_any: str = ""
 
 
 _AT_START = "state kept, applies at the next start"
@@ -145,6 +148,8 @@ TTL = Effect(
     level="ttl",
     text="from the next start, for existing rows too",
     because="each row of state keeps the time of its last write, so the new TTL applies to existing rows",
+    for_any="a longer TTL holds from the next start, also for rows that are kept. A shorter one hides older rows from "
+    "the next start, and soon deletes them.",
 )
 SHORTER_TTL = Effect(
     level="expire",
@@ -154,16 +159,9 @@ SHORTER_TTL = Effect(
 )
 
 
-ANOTHER_TTL = (
-    "a longer TTL holds from the next start, also for rows that are kept. A shorter one hides older rows from the next "
-    "start, and soon deletes them."
-)
-"""The effect of another TTL in sentences that are true for longer and for shorter ones."""
-
-
-def restarts(because: str) -> Effect:
+def restarts(because: str, *, text: str = _AT_START, for_any: str = "") -> Effect:
     """Return the verdict on a setting that is read when a job starts."""
-    return Effect(level="restart", text=_AT_START, because=_RECALLED + because)
+    return Effect(level="restart", text=text, because=_RECALLED + because, for_any=for_any)
 
 
 def _rebuild(because: str) -> Effect:

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hintplan.plans.frozen import frozen
+from hintplan.plans.settings.watermark import ONE_WATERMARK
 
 _PLACE = "it concerns where Flink runs; here, --master, --remote and --conf determine this"
 _ENGINE = "it is about how Flink's own engine gets to the same result"
 _STATE = "state is in the directory that --checkpoint names"
 _SAVEPOINTS = "there are no savepoints; hintplan state CHECKPOINT --snapshot DIR copies a checkpoint to DIR"
 _CHECKPOINTS = "every micro-batch is a checkpoint, and --trigger sets their interval"
-_EVENT_TIME = "rows are not held back for event time"
+_TIME_OF_SINKS = "sinks write the rowtime as it is in the query"
 _JARS = "connectors are built in, and functions are Python classes"
 _NO_SUCH_FUNCTION = "no such function exists"
 
@@ -62,7 +63,7 @@ _REASONS: Mapping[str, str] = {
     "metrics.": _PLACE,
     "pekko.": _PLACE,
     "pipeline.auto-generate-uids": _ENGINE,
-    "pipeline.auto-watermark-interval": _EVENT_TIME,
+    "pipeline.auto-watermark-interval": ONE_WATERMARK,
     "pipeline.cep.": _ENGINE,
     "pipeline.classpaths": _JARS,
     "pipeline.closure-cleaner-level": _ENGINE,
@@ -78,7 +79,7 @@ _REASONS: Mapping[str, str] = {
     "pipeline.sources.pause-until-first-checkpoint": _CHECKPOINTS,
     "pipeline.vertex-description-mode": _ENGINE,
     "pipeline.vertex-name-include-index-prefix": _ENGINE,
-    "pipeline.watermark-alignment.": _EVENT_TIME,
+    "pipeline.watermark-alignment.": ONE_WATERMARK,
     "queryable-state.": _PLACE,
     "rest.": _PLACE,
     "savepoints.state.backend.fs.dir": _SAVEPOINTS,
@@ -112,10 +113,9 @@ _REASONS: Mapping[str, str] = {
     "table.exec.simplify-operator-name-enabled": _ENGINE,
     "table.exec.sink.keyed-shuffle": _ENGINE,
     "table.exec.sink.require-on-conflict": "a sink with another key keeps all rows, with and without ON CONFLICT",
-    "table.exec.sink.rowtime-inserter": _EVENT_TIME,
+    "table.exec.sink.rowtime-inserter": _TIME_OF_SINKS,
     "table.exec.sink.upsert-materialize-strategy.": _ENGINE,
     "table.exec.sort.": _ENGINE,
-    "table.exec.source.idle-timeout": _EVENT_TIME,
     "table.exec.spill-compression.": _ENGINE,
     "table.exec.uid.": _ENGINE,
     "table.exec.unbounded-over.": _ENGINE,

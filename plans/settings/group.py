@@ -54,13 +54,16 @@ class Group:
     def asked(self, config: Texts, options: Texts = _NOTHING, *, origin: Layers = _NOTHING) -> Layers:
         """Return the values that each layer sets.
 
-        Config and the options of a table are read as they are now, and the other layers from ``origin``. Invalid values
-        are left out, because the checks of config and tables report them.
+        Config and the options of a table are read as they are now, and everything else from ``origin``: other layers,
+        and settings that a table sets without an option. Invalid values are left out, because the checks of config and
+        tables report them.
         """
         settings = self.settings.values()
+        declared = {setting.name for setting in settings if setting.option is None}
+        table = {name: value for name, value in origin.get("table", {}).items() if name in declared}
         now = {
             "config": _said(((setting, setting.config) for setting in settings), config),
-            "table": _said(((setting, setting.option) for setting in settings), options),
+            "table": table | _said(((setting, setting.option) for setting in settings), options),
         }
         return {layer: now.get(layer, origin.get(layer, {})) for layer in self.layers if layer != "default"}
 

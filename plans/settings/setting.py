@@ -12,8 +12,10 @@ they are listed in the groups of other modules here, in :mod:`hintplan.plans.mod
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal, TypedDict
 
 from hintplan.plans.declarations.durations import DurationError, format_duration, parse_duration
@@ -159,13 +161,19 @@ def same_value(spec: Setting | None, a: Value | None, b: Value | None) -> bool:
 
 
 def effect_between(spec: Setting, before: Value, after: Value) -> Effect:
-    """Return the effect of another value of the setting; a duration of zero is longer than any other."""
-    if spec.shortened is None:
-        return spec.effect
-    was, now = (duration_of(str(value)) for value in (before, after))
-    if was is None or not now:
-        return spec.effect
-    return spec.shortened if was == 0 or now < was else spec.effect
+    """Return the effect of another value of the setting; a duration of zero that has a word is the longest."""
+    effect = spec.effect
+    if spec.shortened is not None:
+        was, now = (_length(spec, value) for value in (before, after))
+        effect = effect if was is None or now is None or now >= was else spec.shortened
+    if "{value}" not in effect.text:
+        return effect
+    return replace(effect, text=effect.text.format(value=readable_value(spec, after)))
+
+
+def _length(spec: Setting, value: Value) -> float | None:
+    milliseconds = duration_of(str(value))
+    return math.inf if spec.zero and milliseconds == 0 else milliseconds
 
 
 def _wrong(expected: str, text: str, hint: str) -> SettingError:

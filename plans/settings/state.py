@@ -39,17 +39,20 @@ STATE_SETTINGS = specs(TTL)
 
 @frozen
 class StateEntry:
-    """One state of a stateful operator (FLIP-292); ``input`` is the name of the input in the query."""
+    """One state of a stateful operator (FLIP-292); ``input`` is the name of the input in the query.
+
+    A state without ``settings`` has no TTL: it keeps rows until the watermark has passed them.
+    """
 
     index: int
     name: str
     input: str
-    settings: Settings
+    settings: Settings | None = None
 
     @property
-    def ttl(self) -> str:
-        """The TTL in force, a duration in canonical form such as ``3 d``; ``0 ms`` never expires rows."""
-        return str(self.settings.values["ttl"])
+    def ttl(self) -> str | None:
+        """The TTL in force, in canonical form such as ``3 d``; ``0 ms`` never expires rows. None without a TTL."""
+        return None if self.settings is None else str(self.settings.values["ttl"])
 
 
 def ttl_settings(*, config: Value | None = None, hint: Value | None = None, edit: Value | None = None) -> Settings:
@@ -62,8 +65,19 @@ def ttl_settings(*, config: Value | None = None, hint: Value | None = None, edit
 
 
 def with_ttl(entry: StateEntry, ttl: str) -> StateEntry:
-    """Return the entry with another TTL in force; its origin stays."""
+    """Return the entry with another TTL in force; its origin stays. An entry without a TTL stays unchanged."""
+    if entry.settings is None:
+        return entry
     return replace(entry, settings=replace(entry.settings, values={"ttl": ttl}))
+
+
+UNTIL_WATERMARK = "until the watermark passes the window"
+"""The lifetime of rows in a state without a TTL."""
+
+
+def readable_lifetime(entry: StateEntry) -> str:
+    """Return the lifetime of rows in a state, for people: its TTL, or until the watermark has passed them."""
+    return UNTIL_WATERMARK if entry.ttl is None else readable_ttl(entry.ttl)
 
 
 def readable_ttl(ttl: Value) -> str:

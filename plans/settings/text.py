@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hintplan.plans.settings.layers import Settings, layers_of, set_by
-from hintplan.plans.settings.setting import readable_value, value_text
+from hintplan.plans.settings.setting import readable_value
 
 
 def layers_text(settings: Settings, name: str) -> str:
@@ -29,7 +29,9 @@ def with_layers_text(settings: Settings, name: str, text: str) -> str:
 
 def setting_text(settings: Settings, name: str, *, short: str | None = None) -> str:
     """Return the name of a setting, or ``short`` if given, with its value and layer."""
-    return with_layers_text(settings, name, f"{short or name} {value_text(settings.values[name])}")
+    return with_layers_text(
+        settings, name, f"{short or name} {readable_value(settings.specs[name], settings.values[name])}"
+    )
 
 
 def settings_json(groups: Mapping[str, Settings]) -> list[dict[str, Any]]:

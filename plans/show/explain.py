@@ -17,6 +17,7 @@ from hintplan.plans.analysis.columns import check_columns
 from hintplan.plans.analysis.repeated import repeated
 from hintplan.plans.analysis.row_order import told_by_arrival
 from hintplan.plans.analysis.streaming_queries import queries
+from hintplan.plans.analysis.watermarks import described, slowest_of
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.graph import check_graph
@@ -25,7 +26,7 @@ from hintplan.plans.operators import Operator
 from hintplan.plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
 from hintplan.plans.settings.layers import Settings, edits_of, layers_of, set_by
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
-from hintplan.plans.settings.state import readable_ttl
+from hintplan.plans.settings.state import StateEntry, readable_lifetime
 from hintplan.plans.settings.text import layers_text, settings_json
 from hintplan.plans.text.aligned import aligned_rows, unpainted
 from hintplan.plans.text.counts import count, shortened
@@ -112,6 +113,7 @@ def plan_summary(plan: Plan) -> str:
 def explain_json(plan: Plan) -> dict[str, Any]:
     """Return the content of the tree, and the columns of every operator, as JSON values."""
     columns, _ = check_columns(plan)
+    slowest = slowest_of(plan)
     return {
         "name": plan.name,
         "mode": plan.mode,
@@ -127,23 +129,21 @@ def explain_json(plan: Plan) -> dict[str, Any]:
                 "id": operator.id,
                 "op": operator.op,
                 "inputs": list(operator.inputs),
-                "description": operator.describe(plan),
+                "description": described(operator, plan, slowest),
                 "columns": [{"name": c.name, "type": c.type} for c in columns.get(operator.id, ())],
-                "state": [
-                    {
-                        "name": entry.name,
-                        "input": entry.input,
-                        "ttl": entry.ttl,
-                        "set-by": set_by(entry.settings, "ttl"),
-                        "origin": layers_of(entry.settings, "ttl"),
-                    }
-                    for entry in operator.state
-                ],
+                "state": [_state_json(entry) for entry in operator.state],
                 **_settings_json(operator),
             }
             for operator in plan.operators
         ],
     }
+
+
+def _state_json(entry: StateEntry) -> dict[str, Any]:
+    document: dict[str, Any] = {"name": entry.name, "input": entry.input, "ttl": entry.ttl}
+    if entry.settings is not None:
+        document |= {"set-by": set_by(entry.settings, "ttl"), "origin": layers_of(entry.settings, "ttl")}
+    return document
 
 
 def _trees(plan: Plan, longest: int | None) -> list[list[_Line]]:
@@ -153,12 +153,12 @@ def _trees(plan: Plan, longest: int | None) -> list[list[_Line]]:
     # Operators on a cycle have no root above them; a plan that cannot run is shown anyway.
     roots += [operator.id for operator in plan.operators if operator.id in read]
     printed: set[str] = set()
-    reasons = _one_phase(plan)
+    reasons, slowest = _one_phase(plan), slowest_of(plan)
     trees = []
     while roots:
         root = roots.pop(0)
         if root not in printed:
-            trees.append(_tree(root, plan, reasons, by_id, printed, roots, longest))
+            trees.append(_tree(root, plan, reasons, slowest, by_id, printed, roots, longest))
     return trees
 
 
@@ -166,6 +166,7 @@ def _tree(
     root: str,
     plan: Plan,
     reasons: Mapping[str, str | None],
+    slowest: Mapping[str, tuple[str, ...]],
     by_id: Mapping[str, Operator],
     printed: set[str],
     roots: list[str],
@@ -189,16 +190,18 @@ def _tree(
                 below.append(name)
             continue
         printed.add(name)
-        text = one_line(operator.describe(plan))
+        text = one_line(described(operator, plan, slowest))
         text = text if longest is None else shortened(text, longest)
         lines.append(_Line(part="operator", left=clean(lead + name), right=text))
         width = max((len(entry.name) for entry in operator.state), default=0)
         for entry in operator.state:
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
+            if entry.settings is None:
+                lines.append(_Line(part="state", left=left, right=readable_lifetime(entry)))
+                continue
             part: Part = "edit" if edits_of(entry.settings) else "state"
-            lines.append(
-                _Line(part=part, left=left, right=layers_text(entry.settings, "ttl"), ttl=readable_ttl(entry.ttl))
-            )
+            right = layers_text(entry.settings, "ttl")
+            lines.append(_Line(part=part, left=left, right=right, ttl=readable_lifetime(entry)))
         bar = "│  " if operator.inputs else "   "
         for group, text, edited, ttl in _groups(operator, reasons):
             part = "edit" if edited else "state"

@@ -13,6 +13,7 @@ import base64
 from html import escape
 
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.settings.state import UNTIL_WATERMARK
 from hintplan.plans.settings.text import layers_text
 from hintplan.plans.show.explain import plan_tree
 from hintplan.plans.show.page_data import row_kinds
@@ -34,7 +35,8 @@ def plan_html(plan: Plan) -> str:
     if stateful:
         rows = [
             f"<tr><td>{escape(one_line(name))}</td><td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
-            f"<td>{escape(one_line(entry.ttl))}</td><td>{escape(layers_text(entry.settings, 'ttl'))}</td></tr>"
+            f"<td>{escape(one_line(entry.ttl or UNTIL_WATERMARK))}</td>"
+            f"<td>{escape('' if entry.settings is None else layers_text(entry.settings, 'ttl'))}</td></tr>"
             for name, entry in stateful[:MOST]
         ]
         header = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"

@@ -32,6 +32,7 @@ from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator
 from hintplan.plans.settings.setting import value_text
+from hintplan.plans.settings.state import readable_lifetime
 from hintplan.plans.show.picture import Picture, changed_operators, under_new_ids
 from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import one_line
@@ -136,6 +137,19 @@ def _changes_by_operator(changes: Sequence[Change], ids: Mapping[str, int]) -> d
 def _settings(operator: Operator, previous: Operator | None, reasons: Mapping[str, str]) -> Iterator[Json]:
     earlier = {s.path: s for s in operator_settings(previous)} if previous is not None else None
     inputs = {entry.name: entry.input for entry in operator.state}
+    for entry in operator.state:
+        if entry.settings is None:
+            # Nothing can set it, so it has no path.
+            yield {
+                "path": "",
+                "state": True,
+                "group": one_line(entry.name),
+                "name": "",
+                "input": one_line(entry.input),
+                "value": readable_lifetime(entry),
+                "by": "",
+                "layers": [],
+            }
     for setting in operator_settings(operator):
         yield {
             "path": one_line(setting.path),

@@ -14,7 +14,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.settings.layers import set_by
 from hintplan.plans.settings.setting import value_text
-from hintplan.plans.settings.state import readable_ttl
+from hintplan.plans.settings.state import readable_lifetime
 from hintplan.plans.text.terminal import one_line
 
 _MOST = 400
@@ -77,7 +77,7 @@ def _state_rows(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
         for index, entry in enumerate(operator.state):
             name = _link(operator.id, numbers) if index == 0 else ""
             short = ' class="short"' if len(operator.id) <= _SHORT else ""
-            ttl, layer = readable_ttl(entry.ttl), set_by(entry.settings, "ttl")
+            ttl, layer = readable_lifetime(entry), "" if entry.settings is None else set_by(entry.settings, "ttl")
             yield (
                 f'<tr class="{escape(layer)}"><td{short}>{name}</td>'
                 f"<td>{_in_words(one_line(f'{entry.name} {entry.input}'))}</td>"

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from hintplan.plans.analysis.watermarks import described, slowest_of
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.consequences import emptied_operators
 from hintplan.plans.compare.match import match
@@ -103,6 +104,7 @@ def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change]
     old, new = {operator.id: operator for operator in older}, plan.by_id
     differing = changed_operators(changes, {*old, *new})
     emptied = emptied_operators(before, plan) if before is not None else frozenset()
+    slowest = {**(slowest_of(before) if before is not None else {}), **slowest_of(plan)}
     boxes = []
     for operator in _merged(plan.operators, older):
         shown_in = plan if operator.id in new or before is None else before
@@ -114,7 +116,8 @@ def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change]
             mark = "removed"
         elif mark and previous is not None and _moved(previous, operator, old, new):
             mark = "moved"
-        boxes.append(replace(_box(operator, shown_in, previous), mark=mark, emptied=operator.id in emptied))
+        box = _box(operator, shown_in, previous, slowest)
+        boxes.append(replace(box, mark=mark, emptied=operator.id in emptied))
     ids = {*old, *new}
     arrows = _arrows(plan.operators, ids, "added" if before is not None else "", _edges(older))
     if before is not None:
@@ -187,7 +190,7 @@ def without_pass_through(whole: Picture) -> Picture:
     return replace(whole, boxes=tuple(box for box in whole.boxes if box.id not in gone), arrows=tuple(arrows))
 
 
-def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
+def _box(operator: Operator, plan: Plan, previous: Operator | None, slowest: Mapping[str, tuple[str, ...]]) -> Box:
     earlier = {s.path: value_text(s.value) for s in operator_settings(previous)} if previous is not None else None
     inputs = {entry.name: entry.input for entry in operator.state}
     groups: dict[str, list[PlanSetting]] = {}
@@ -200,12 +203,17 @@ def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
         else _state_row(f"{state} {inputs[state]}", settings[0], earlier)
         for group, settings in groups.items()
     ]
+    timed = [
+        Row(label=one_line(f"{entry.name} {entry.input}"), value="until the watermark", set_by="default", state=True)
+        for entry in operator.state
+        if entry.settings is None
+    ]
     return Box(
         id=operator.id,
         op=operator.op,
         kind=operator.title,
-        text=one_line(operator.describe(plan)),
-        rows=tuple(rows),
+        text=one_line(described(operator, plan, slowest)),
+        rows=(*timed, *rows),
     )
 
 

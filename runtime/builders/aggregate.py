@@ -12,7 +12,7 @@ Spark's own sum of BIGINT either fails at an overflow or returns NULL, so a sum 
 batch jobs FIRST_VALUE, LAST_VALUE, LISTAGG, ARRAY_AGG and the user's functions depend on the order in which Spark
 happens to read the rows. For ARRAY_AGG and the user's functions, all rows of a group are in memory together.
 
-    native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
+    native_aggregate(("country",), aggregate.aggregates, frame, {"country": "STRING", "amount": "BIGINT"})
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pyspark.sql.types import DecimalType
 
 from hintplan.plans.declarations.computations import VARIANCES
 from hintplan.plans.declarations.types import DataType, parse_type
-from hintplan.plans.operators import Aggregate, AggregateCall
+from hintplan.plans.operators import Aggregate, AggregateCall, Stateful
 from hintplan.runtime.builders.builder import OperatorBuilder, loaded_aggregates, with_state
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.expressions.comparable import comparable_column, has_map, with_normal_floats
@@ -51,33 +51,49 @@ def _of_group(function: Column) -> Column:
 
 def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
+    return called_aggregate(operator, operator.keys, operator.aggregates, inputs[0], types, edges)
+
+
+def called_aggregate(
+    operator: Stateful,
+    keys: Sequence[str],
+    calls: Sequence[AggregateCall],
+    frame: DataFrame,
+    types: Mapping[str, str],
+    edges: Edges,
+) -> DataFrame:
+    """Return the groups of ``frame`` by ``keys`` as :func:`native_aggregate`, with the results of all ``calls``.
+
+    The calls may include the user's functions of ``operator``. The columns are the keys, then the calls.
+    """
     users = loaded_aggregates(operator, edges)
-    frame = native_aggregate(operator, inputs[0], types)
+    groups = native_aggregate(keys, calls, frame, types)
     if not users:
-        return frame
-    called = {call.name: (users[call.function], len(call.arguments)) for call in operator.aggregates if call.is_users}
-    output = pa.schema([(column.name, to_arrow(column.type)) for column in edges.columns[operator.id]])
+        return groups
+    called = {call.name: (users[call.function], len(call.arguments)) for call in calls if call.is_users}
+    columns = {**{key: types[key] for key in keys}, **{call.name: call.type for call in calls}}
+    output = pa.schema([(name, to_arrow(kind)) for name, kind in columns.items()])
     run = partial(aggregate_collected, users=called, output=output)
-    return map_in_arrow(frame, named_function(run, operator.id), from_arrow_schema(output, prefer_timestamp_ntz=True))
+    return map_in_arrow(groups, named_function(run, operator.id), from_arrow_schema(output, prefer_timestamp_ntz=True))
 
 
-def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
-    """Return the groups of ``frame``, whose columns have ``types``.
+def native_aggregate(
+    keys: Sequence[str], calls: Sequence[AggregateCall], frame: DataFrame, types: Mapping[str, str]
+) -> DataFrame:
+    """Return the groups of ``frame`` by ``keys``, with the results of ``calls``; its columns have ``types``.
 
     Without keys, the result has one row even if ``frame`` is empty, as in Flink. Arguments of the user's functions are
     collected into lists, for :mod:`hintplan.runtime.functions.collected`.
     """
     frame = with_normal_floats(frame)
-    calls = [
-        native_call(call, parse_type(types[call.argument]) if call.argument else None) for call in operator.aggregates
-    ]
-    if not any(has_map(frame, key) for key in operator.keys):
-        keys = [F.col(quoted(key)) for key in operator.keys]
-        return frame.groupBy(*keys).agg(*calls) if calls else frame.select(*keys).distinct()
+    results = [native_call(call, parse_type(types[call.argument]) if call.argument else None) for call in calls]
+    if not any(has_map(frame, key) for key in keys):
+        columns = [F.col(quoted(key)) for key in keys]
+        return frame.groupBy(*columns).agg(*results) if results else frame.select(*columns).distinct()
     # Spark accepts maps as keys, but turns NULLs in them into zeros.
-    groups = [comparable_column(frame, key).alias(f"{_GROUP}{place}") for place, key in enumerate(operator.keys)]
-    firsts = [F.first(quoted(key)).alias(key) for key in operator.keys]
-    return frame.groupBy(*groups).agg(*firsts, *calls).drop(*(f"{_GROUP}{place}" for place in range(len(groups))))
+    groups = [comparable_column(frame, key).alias(f"{_GROUP}{place}") for place, key in enumerate(keys)]
+    firsts = [F.first(quoted(key)).alias(key) for key in keys]
+    return frame.groupBy(*groups).agg(*firsts, *results).drop(*(f"{_GROUP}{place}" for place in range(len(groups))))
 
 
 def native_call(call: AggregateCall, kind: DataType | None, made: Made = _of_group) -> Column:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hintplan.plans.declarations.computations import SortKey
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column, Function
@@ -26,19 +27,30 @@ from hintplan.plans.operators import (
     Rank,
     SinkMaterialize,
     Stateful,
+    WindowAggregate,
+    WindowDeduplicate,
+    WindowJoin,
+    WindowRank,
+    WindowTableFunction,
 )
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.plan import called_function
 from hintplan.runtime.kernels.numbering import Numbering
 from hintplan.runtime.kernels.pairs import JoinCondition
-from hintplan.runtime.operator import StatefulOperator
+from hintplan.runtime.operator import StatefulOperator, TimeOperator
 from hintplan.runtime.operators.aggregate import AggregateOperator
 from hintplan.runtime.operators.changelog_normalize import ChangelogNormalizeOperator
 from hintplan.runtime.operators.deduplicate import DeduplicateOperator
 from hintplan.runtime.operators.first_rows import FirstRowsOperator
 from hintplan.runtime.operators.join import JoinOperator
 from hintplan.runtime.operators.rank import RankOperator
+from hintplan.runtime.operators.session import SessionOperator
+from hintplan.runtime.operators.session_rows import SessionRowsOperator
 from hintplan.runtime.operators.sink_materialize import SinkMaterializeOperator
+from hintplan.runtime.operators.window_aggregate import WindowAggregateOperator
+from hintplan.runtime.operators.window_function import window_fields
+from hintplan.runtime.operators.window_join import WindowJoinOperator
+from hintplan.runtime.operators.window_rows import WindowRowsOperator
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.layout import StateLayout
 from hintplan.runtime.types import to_arrow
@@ -49,7 +61,7 @@ class BoundInputs:
     """The facts that a kernel is bound to, in addition to its operator.
 
     - per input: ``schemas``, the columns as state keeps them, and ``changelog``, whether it carries row kinds
-    - ``ttls``: the TTLs of the state entries in ms
+    - ``ttls``: the TTLs of the state entries in ms; none if they live until the watermark
     - ``in_order``: whether an operator above depends on the order of the output
       (:mod:`hintplan.plans.analysis.row_order`)
     - ``users``: the user's aggregate functions that the operator calls
@@ -64,7 +76,7 @@ class BoundInputs:
     condition: JoinCondition | None
 
 
-Bind = Callable[[Any, BoundInputs], StatefulOperator]
+Bind = Callable[[Any, BoundInputs], StatefulOperator | TimeOperator]
 """Binds an operator of the plan to its inputs; Spark sends the resulting kernel to the workers."""
 
 
@@ -76,7 +88,7 @@ def build_operator(
     in_order: bool = False,
     users: Mapping[str, UserAggregate] = MappingProxyType({}),
     condition: JoinCondition | None = None,
-) -> StatefulOperator:
+) -> StatefulOperator | TimeOperator:
     """Return the kernel of ``operator``, bound to its input columns.
 
     ``changelog`` is True for inputs with row kinds. ``in_order`` means that an operator above depends on the order of
@@ -84,7 +96,8 @@ def build_operator(
     ``condition`` is the compiled condition of a join. Raise RunError if state cannot keep a column type.
     """
     schemas = tuple(state_schema(columns) for columns in inputs)
-    ttls = tuple(parse_duration(entry.ttl) for entry in sorted(operator.state, key=lambda entry: entry.index))
+    entries = () if operator.goes_by_time else sorted(operator.state, key=lambda entry: entry.index)
+    ttls = tuple(parse_duration(entry.ttl) for entry in entries)
     bound = BoundInputs(
         schemas=schemas, changelog=changelog, ttls=ttls, in_order=in_order, users=users, condition=condition
     )
@@ -101,7 +114,7 @@ def layouts_of(
 
     ``functions`` are the functions of the plan; none of them is loaded.
     """
-    if isinstance(operator, Join):  # Spark may evaluate a part of its condition, and none of it is stored
+    if isinstance(operator, (Join, WindowJoin)):  # Spark may evaluate a part of its condition, and none of it is stored
         operator = replace(operator, condition=None)
     users = users_aggregates(operator, functions, RequestRun(token=""))
     kernel: Any = build_operator(operator, inputs, changelog, users=users)
@@ -151,8 +164,7 @@ def _deduplicate(operator: Deduplicate, inputs: BoundInputs) -> DeduplicateOpera
 
 
 def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
-    if (operator.condition is None) != (inputs.condition is None):
-        raise ValueError(f"the condition of {operator.id} is not the compiled one")
+    _check_condition(operator, inputs)
     left, right = inputs.schemas
     return JoinOperator(
         kind=operator.join_type,
@@ -168,6 +180,11 @@ def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
         in_order=inputs.in_order,
         limits=operator.max_rows_per_key,
     )
+
+
+def _check_condition(operator: Join | WindowJoin, inputs: BoundInputs) -> None:
+    if (operator.condition is None) != (inputs.condition is None):
+        raise ValueError(f"the condition of {operator.id} is not the compiled one")
 
 
 def _rank(operator: Rank, inputs: BoundInputs) -> RankOperator | FirstRowsOperator:
@@ -189,6 +206,88 @@ def _sink_materialize(operator: SinkMaterialize, inputs: BoundInputs) -> SinkMat
     )
 
 
+def _window_aggregate(operator: WindowAggregate, inputs: BoundInputs) -> SessionOperator | WindowAggregateOperator:
+    common: dict[str, Any] = {
+        "operator": operator.id,
+        "columns": inputs.schemas[0],
+        "keys": operator.keys,
+        "window": operator.window,
+        "calls": operator.aggregates,
+        "types": tuple(to_arrow(call.type) for call in operator.aggregates),
+        "names": (operator.start, operator.end, operator.window_time),
+        "phases": operator.strategy,
+        "users": inputs.users,
+    }
+    if operator.window.type == "session" and operator.time is not None:
+        return SessionOperator(**common, time=operator.time)
+    return WindowAggregateOperator(
+        **common, changelog=inputs.changelog[0], time=operator.time, attached=operator.attached
+    )
+
+
+def _window_rank(operator: WindowRank, inputs: BoundInputs) -> WindowRowsOperator:
+    numbering = Numbering(
+        order=operator.order,
+        latest=operator.arrival == "last",
+        start=operator.rank_start,
+        end=operator.rank_end,
+        number=operator.number,
+        kinds=INSERT_ONLY,
+    )
+    return _window_rows(operator, inputs, numbering)
+
+
+def _window_deduplicate(operator: WindowDeduplicate, inputs: BoundInputs) -> WindowRowsOperator:
+    is_last = operator.keep == "last"
+    by_time = SortKey(
+        column=operator.time, direction="desc" if is_last else "asc", nulls="last" if is_last else "first"
+    )
+    numbering = Numbering(order=(by_time,), latest=is_last, start=1, end=1, number=None, kinds=INSERT_ONLY)
+    return _window_rows(operator, inputs, numbering)
+
+
+def _window_rows(
+    operator: WindowRank | WindowDeduplicate, inputs: BoundInputs, numbering: Numbering
+) -> WindowRowsOperator:
+    return WindowRowsOperator(
+        columns=inputs.schemas[0],
+        key=operator.key,
+        window=operator.window,
+        attached=operator.attached,
+        numbering=numbering,
+    )
+
+
+def _window_join(operator: WindowJoin, inputs: BoundInputs) -> WindowJoinOperator:
+    _check_condition(operator, inputs)
+    left, right = inputs.schemas
+    return WindowJoinOperator(
+        kind=operator.join_type,
+        left=left,
+        right=right,
+        left_keys=tuple(key.left for key in operator.keys),
+        right_keys=tuple(key.right for key in operator.keys),
+        window=operator.window,
+        left_window=operator.left_window,
+        right_window=operator.right_window,
+        condition=inputs.condition,
+        columns=tuple((column.name, column.side, column.column) for column in operator.output),
+    )
+
+
+def _window_table_function(operator: WindowTableFunction, inputs: BoundInputs) -> SessionRowsOperator:
+    names = (operator.start, operator.end, operator.window_time)
+    return SessionRowsOperator(
+        operator=operator.id,
+        columns=inputs.schemas[0],
+        keys=operator.keys,
+        time=operator.time,
+        window=operator.window,
+        names=names,
+        output=pa.schema([*inputs.schemas[0], *window_fields(names, operator.window.zone)]),
+    )
+
+
 KERNELS: Mapping[type[Operator], Bind] = {
     Aggregate: _aggregate,
     ChangelogNormalize: _changelog_normalize,
@@ -196,6 +295,11 @@ KERNELS: Mapping[type[Operator], Bind] = {
     Join: _join,
     Rank: _rank,
     SinkMaterialize: _sink_materialize,
+    WindowAggregate: _window_aggregate,
+    WindowDeduplicate: _window_deduplicate,
+    WindowJoin: _window_join,
+    WindowRank: _window_rank,
+    WindowTableFunction: _window_table_function,
 }
 """The function that binds the kernel, by class of stateful operator."""
 

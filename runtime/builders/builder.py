@@ -3,13 +3,13 @@
 Each file of this folder has a ``BUILDER``; :mod:`hintplan.runtime.builders.table` lists them all.
 
     BUILDER = OperatorBuilder(stream=from_frames(_expand), batch=_expand)
-    BUILDER = OperatorBuilder(stream=with_state(), batch=native_aggregate)
+    BUILDER = OperatorBuilder(stream=with_state(), batch=_batch)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,9 +20,13 @@ from hintplan.runtime.builders.bound import build_operator, users_aggregates
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.engine.stateful import apply_operator
+from hintplan.runtime.engine.watermarks import EventTime
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.pairs import JoinCondition
+from hintplan.runtime.operator import FOREVER
+from hintplan.runtime.spark.ending import ending_source
+from hintplan.runtime.spark.source_order import mark_source
 
 StreamBuilder = Callable[[Any, Sequence[EdgeRows], Edges], EdgeRows]
 """Returns the rows of an operator in a stream, given the operator, the rows of its inputs and the edges."""
@@ -53,7 +57,10 @@ def from_frames(build: FrameBuilder) -> StreamBuilder:
     """Return a builder of streams that Spark computes."""
 
     def stream(operator: Any, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
-        rows = EdgeRows(lambda: build(operator, [rows_below.frame for rows_below in inputs], edges))
+        rows = EdgeRows(
+            lambda: build(operator, [rows_below.frame for rows_below in inputs], edges),
+            marks=operator.id in edges.marks,
+        )
         _ = rows.frame  # built now, so that errors are raised here
         return rows
 
@@ -84,14 +91,36 @@ def on_engine(
     changelog = tuple(edges.changelog[name] for name in operator.inputs)
     users = loaded_aggregates(operator, edges)
     in_order = operator.id in edges.ordered
+    event_time = edges.event_time.get(operator.id)
     made = apply_operator(
         build_operator(operator, columns, changelog, in_order=in_order, users=users, condition=condition),
         [rows.in_arrow or rows.frame for rows in inputs],
         edges.places[operator.id],
         metrics=[(name, "sum") for name in counts],
         row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],
+        **({} if event_time is None else _by_event_time(operator, event_time, inputs, edges)),
     )
-    return EdgeRows(lambda: made.in_spark(operator.id), made)
+    marks = operator.id in edges.marks
+    made = replace(made, marks=marks)
+    return EdgeRows(lambda: made.in_spark(operator.id), made, marks=marks)
+
+
+def _by_event_time(
+    operator: Stateful, event_time: EventTime, inputs: Sequence[EdgeRows], edges: Edges
+) -> dict[str, Any]:
+    """Return the arguments of ``apply_operator`` for an operator that goes by the watermark.
+
+    If its watermark comes from tables, it also reads the source that ends them.
+    """
+    arguments: dict[str, Any] = {
+        "event_time": event_time,
+        "marked": [side for side, rows in enumerate(inputs) if rows.marks],
+    }
+    tables = [source.number for source in event_time.sources if not source.is_operator]
+    if tables:
+        ending = mark_source(ending_source(edges.spark, ended=edges.draining), operator.id)
+        arguments |= {"waking": ending, "waking_marks": {(number, None): FOREVER for number in tables}}
+    return arguments
 
 
 def with_state(counts: Sequence[str] = ()) -> StreamBuilder:

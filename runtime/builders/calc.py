@@ -20,6 +20,7 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import Calc, SelectItem
 from hintplan.runtime.builders.builder import OperatorBuilder
 from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.engine.marks import KEEP
 from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.checked import CheckedExpression
@@ -39,7 +40,7 @@ _DAY = re.compile(r"date_format ?\( ?(`.+`) ?, ?'yyyy-MM-dd' ?\)", re.IGNORECASE
 
 def calc_in_spark(operator: Calc, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     """Return the rows of the only input that pass the filter, with the selected columns and their metadata."""
-    return _in_spark(operator, inputs[0], edges, _check_over(operator, edges.names(operator.inputs[0])))
+    return _in_spark(operator, inputs[0], edges, _check_over(operator, edges.names(operator.inputs[0])), marks=False)
 
 
 def calc_in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[str]) -> ArrowCalc | None:
@@ -61,8 +62,10 @@ def _check_over(operator: Calc, names: Iterable[str]) -> Check:
     return check
 
 
-def _in_spark(operator: Calc, frame: DataFrame, edges: Edges, check: Check) -> DataFrame:
+def _in_spark(operator: Calc, frame: DataFrame, edges: Edges, check: Check, *, marks: bool) -> DataFrame:
+    """Compute the calc in Spark. A row with ``marks`` that the filter drops stays for its mark, and is not computed."""
     path = f"operators.{operator.id}"
+    counts = F.col(KEEP)
 
     def expression(text: str, where: str) -> SparkColumn:
         checked = check(text, where)
@@ -73,20 +76,29 @@ def _in_spark(operator: Calc, frame: DataFrame, edges: Edges, check: Check) -> D
         if item.expression is None:
             return F.col(quoted(item.name))
         computed = expression(item.expression, f"select[{index}].expression")
-        return (computed if item.type is None else computed.cast(to_spark(item.type))).alias(item.name)
+        if item.type is not None:
+            computed = computed.cast(to_spark(item.type))
+        return (F.when(counts, computed) if marks else computed).alias(item.name)
 
     if operator.filter is not None:
         condition = expression(operator.filter, "filter")
         with refusing(operator.id, f"{path}.filter"):
-            frame = analysed(frame.where(condition))
+            frame = analysed(keeping(frame, condition) if marks else frame.where(condition))
     selected = [item(index, selection) for index, selection in enumerate(operator.select)]
+    metadata = (edges.spark_metadata if marks else edges.metadata)(operator.id)
     try:
-        return analysed(frame.select(*selected, *edges.metadata(operator.id).names))
+        return analysed(frame.select(*selected, *metadata.names))
     except SPARK_ERRORS:
         for index, column in enumerate(selected):
             with refusing(operator.id, f"{path}.select[{index}].expression"):
                 analysed(frame.select(column))
         raise
+
+
+def keeping(frame: DataFrame, condition: SparkColumn) -> DataFrame:
+    """Return all rows of a ``frame`` with marks, where a row still counts only if it satisfies ``condition``."""
+    passes = F.coalesce(F.when(F.col(KEEP), condition), F.lit(False))
+    return frame.withColumn(KEEP, passes)
 
 
 def _in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[str], check: Check) -> ArrowCalc | None:
@@ -129,16 +141,17 @@ def _value(item: SelectItem, where: str, schema: pa.Schema, check: Check) -> Arr
 
 def _stream(operator: Calc, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     columns, below = edges.columns[operator.inputs[0]], inputs[0].in_arrow
+    marks = inputs[0].marks and operator.id in edges.marks
     check = _check_over(operator, [column.name for column in columns])
 
     def in_spark() -> DataFrame:
-        return _in_spark(operator, inputs[0].frame, edges, check)
+        return _in_spark(operator, inputs[0].frame, edges, check, marks=marks)
 
     if below is not None:
         calc = _in_arrow(operator, columns, edges.metadata(operator.id).names, check)
         if calc is not None:
-            return EdgeRows(in_spark, below.then(calc, edges.schema(operator.id)))
-    rows = EdgeRows(in_spark)
+            return EdgeRows(in_spark, below.then(calc, edges.schema(operator.id)), marks=marks)
+    rows = EdgeRows(in_spark, marks=marks)
     _ = rows.frame  # built now, so that errors are raised here
     return rows
 

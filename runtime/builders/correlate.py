@@ -18,6 +18,7 @@ from hintplan.plans.operators import Correlate
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.engine.mapped import map_batches
+from hintplan.runtime.engine.marks import MARK_COLUMNS
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.spark_columns import analysed, refusing, spark_expression
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
@@ -67,12 +68,14 @@ def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> D
         origins=tuple(origins),
     )
     spec = function_spec(op, function, tuple(arguments), rows, edges.lookups, edges.pins.get(op.id))
+    marks = op.id in edges.marks
     with refusing(op.id, f"operators.{op.id}"):
-        prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in computed.items())))
+        chosen = (column.alias(name) for name, (column, _) in computed.items())
+        prepared = analysed(frame.select(*chosen, *(MARK_COLUMNS.names if marks else ())))
     schema = pa.schema([(name, kind) for name, (_, kind) in computed.items()])
     run_task = partial(call_functions, spec=spec, schema=schema)
     return map_batches(
-        prepared, named_function(run_task, op.id), rows.output, edges.observe_as(op.id), FUNCTION_METRICS
+        prepared, named_function(run_task, op.id), rows.output, edges.observe_as(op.id), FUNCTION_METRICS, marks=marks
     )
 
 

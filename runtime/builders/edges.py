@@ -16,11 +16,15 @@ from pyspark.sql import SparkSession
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.row_order import ordered_by_scan, read_in_order, told_by_arrival
+from hintplan.plans.analysis.watermarks import edges_with_marks
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.model.plan import Plan
+from hintplan.runtime.builders.event_time import edges_with_splits, event_times
 from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
+from hintplan.runtime.engine.marks import MARK_COLUMNS, SPLIT
 from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.engine.watermarks import EventTime
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.storage.pins import PinPlace
@@ -38,7 +42,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
-    """The columns on each edge, the edges that carry row kinds or the order of rows, and the facts of the run."""
+    """The columns on each edge, the edges with row kinds, the order of rows or marks, and the facts of the run."""
 
     spark: SparkSession
     plan: Plan
@@ -58,6 +62,17 @@ class Edges:
     """The scans that sort their rows (:mod:`hintplan.plans.analysis.row_order`); none in a batch job."""
     ordered: frozenset[str] = frozenset()
     """The operators whose output order matters to a reader (:mod:`hintplan.plans.analysis.row_order`)."""
+    marks: frozenset[str] = frozenset()
+    """The operators whose rows carry marks of event time (:mod:`hintplan.plans.analysis.watermarks`).
+
+    Rows in Spark have ``MARK_COLUMNS`` then. Empty in a batch job.
+    """
+    event_time: Mapping[str, EventTime] = field(default_factory=dict)
+    """The event time of the operators that go by the watermark."""
+    splits: frozenset[str] = frozenset()
+    """The operators below a watermark assigner whose rows have the column ``SPLIT``, the split of their source."""
+    draining: bool = False
+    """True if the sources of event time have ended, so that each batch closes all windows."""
     conditions_above: Mapping[str, Condition] = field(default_factory=dict)
     """The condition of each operator's only reader, which the operator may check itself; none in a batch job."""
     objects: ProgramObjects = NO_OBJECTS
@@ -66,9 +81,15 @@ class Edges:
     """Returns the Observation, or its name, for an operator's metrics: in a stream the operator's id."""
 
     def metadata(self, operator_id: str) -> pa.Schema:
-        """Return the columns of rows in addition to their data: the row kind in a changelog, and the order."""
+        """Return the columns of rows in addition to their data: the row kind in a changelog, the order, the split."""
         kind = [pa.field(KIND, pa.int8())] if self.changelog[operator_id] else []
-        return pa.schema([*kind, *(ROW_ORDER if operator_id in self.row_order else [])])
+        split = [pa.field(SPLIT, pa.string())] if operator_id in self.splits else []
+        return pa.schema([*kind, *(ROW_ORDER if operator_id in self.row_order else []), *split])
+
+    def spark_metadata(self, operator_id: str) -> pa.Schema:
+        """Return the metadata of rows in Spark, which include the marks of event time."""
+        marks = MARK_COLUMNS if operator_id in self.marks else ()
+        return pa.schema([*self.metadata(operator_id), *marks])
 
     def schema(self, operator_id: str) -> pa.Schema:
         """Return the columns of rows in Arrow, data and metadata."""
@@ -88,8 +109,12 @@ def edges_of(
     lookups: RequestRun,
     pins: Mapping[str, PinPlace] = MappingProxyType({}),
     objects: ProgramObjects = NO_OBJECTS,
+    draining: bool = False,
 ) -> Edges:
-    """Return the context of builders for ``plan``; ``lookups`` holds the facts of the run that lookups need."""
+    """Return the context of builders for ``plan``; ``lookups`` holds the facts of the run that lookups need.
+
+    With ``draining``, the sources of event time have ended.
+    """
     return Edges(
         spark=spark,
         plan=plan,
@@ -102,4 +127,8 @@ def edges_of(
         row_order=told_by_arrival(plan),
         ordered_by_scan=ordered_by_scan(plan),
         ordered=read_in_order(plan),
+        marks=edges_with_marks(plan),
+        event_time=event_times(plan),
+        splits=edges_with_splits(plan),
+        draining=draining,
     )

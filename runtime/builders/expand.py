@@ -15,6 +15,7 @@ from hintplan.plans.operators import Expand, Unnest, element_columns
 from hintplan.plans.operators.contract.columns import parse, types_of
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.engine.marks import KEEP
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.types import to_spark
 
@@ -36,19 +37,23 @@ def _expand(operator: Expand, inputs: Sequence[DataFrame], edges: Edges) -> Data
         return F.struct(*keys, F.lit(group_id).cast("bigint").alias(operator.group_id))
 
     other_columns = [quoted(name) for name in edges.names(operator.inputs[0]) if name not in operator.keys]
-    metadata = edges.metadata(operator.id).names
+    metadata = edges.spark_metadata(operator.id).names
     copies = frame.select(*other_columns, *metadata, F.inline(F.array(*map(copy, operator.sets))))
     return copies.select(*map(quoted, edges.names(operator.id)), *metadata)
 
 
 def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    """Return a row per element; NULL elements of an ARRAY of ROW are ignored, as in Flink."""
+    """Return a row per element; NULL elements of an ARRAY of ROW are ignored, as in Flink.
+
+    On an edge with marks, a row without elements stays for its mark.
+    """
     (frame,) = inputs
+    marks = operator.id in edges.marks
     collection = parse(types_of(edges.columns[operator.inputs[0]])[operator.column])
     column = F.col(quoted(operator.column))
     of_rows = collection.root == "MAP" or collection.children[0].root == "ROW"
     elements = {"MAP": F.map_entries, "MULTISET": _each}.get(collection.root)
-    array, outer = column if elements is None else elements(column), operator.join_type == "left"
+    array, outer = column if elements is None else elements(column), marks or operator.join_type == "left"
     if of_rows:
         numbered = F.transform(
             array, lambda element, place: F.struct(element.alias(_ELEMENT), (place + 1).alias(_PLACE))
@@ -60,13 +65,15 @@ def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> Data
         at = (F.posexplode_outer if outer else F.posexplode)(array).alias(_PLACE, _ELEMENT)
         rows = frame.select("*", at).withColumn(_PLACE, F.col(_PLACE) + 1)
     *fields, place = element_columns(collection)
+    if marks and operator.join_type != "left":
+        rows = rows.withColumn(KEEP, F.col(KEEP) & F.col(_PLACE).isNotNull())
     sides = {("left", name): F.col(quoted(name)) for name in edges.names(operator.inputs[0])}
     sides |= {
         ("right", field.name): F.col(_ELEMENT).getField(field.name) if of_rows else F.col(_ELEMENT) for field in fields
     }
     sides["right", place.name] = F.col(_PLACE)
     selected = (sides[item.side, item.column].alias(item.name) for item in operator.output)
-    return rows.select(*selected, *edges.metadata(operator.id).names)
+    return rows.select(*selected, *edges.spark_metadata(operator.id).names)
 
 
 def _each(multiset: SparkColumn) -> SparkColumn:

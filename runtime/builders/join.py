@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hintplan.plans.declarations.tables import Column
-from hintplan.plans.operators import Join, JoinColumn
+from hintplan.plans.operators import Join, JoinColumn, JoinKey, WindowJoin
 from hintplan.runtime.builders.bound import state_schema
 from hintplan.runtime.builders.builder import OperatorBuilder, on_engine
+from hintplan.runtime.builders.calc import keeping
 from hintplan.runtime.builders.edges import Condition, Edges
+from hintplan.runtime.engine.marks import MARK_COLUMNS
 from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.checked import CheckedExpression, is_conjunction
@@ -57,8 +59,18 @@ def with_condition_above(join: Join, above: Condition | None, columns: Mapping[s
 
 def _stream(operator: Join, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     operator = with_condition_above(operator, edges.conditions_above.get(operator.id), edges.columns)
+    return joined_on_engine(operator, inputs, edges, counts=COUNTS)
+
+
+def joined_on_engine(
+    operator: Join | WindowJoin, inputs: Sequence[EdgeRows], edges: Edges, *, counts: Sequence[str] = ()
+) -> EdgeRows:
+    """Return the output of the kernel of a join; ``counts`` names its metrics.
+
+    Raise RunError for a condition that may not run.
+    """
     if operator.condition is None:
-        return _in_engine(operator, inputs, edges)
+        return on_engine(operator, inputs, edges, counts=counts)
     carried: dict[tuple[str, ...], str] = {
         (side, name): f"__{side}_{name}"
         for side, source in zip("lr", operator.inputs, strict=True)
@@ -73,19 +85,22 @@ def _stream(operator: Join, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRow
     condition = None if within is None else compile_join_condition(within, left, right)
     operator = replace(operator, condition=None if within is None else within.text)
     if above is None:
-        return _in_engine(operator, inputs, edges, condition=condition)
+        return on_engine(operator, inputs, edges, counts=counts, condition=condition)
     extra = _extra_columns(operator, above, carried, edges)
     wide = replace(operator, output=(*operator.output, *extra))
-    joined = _in_engine(wide, inputs, edges, condition=condition).frame
-    kind = [KIND] if edges.changelog[operator.id] else []
+    rows = on_engine(wide, inputs, edges, counts=counts, condition=condition)
+    pairs = rows.frame
+    metadata = [*([KIND] if edges.changelog[operator.id] else []), *(MARK_COLUMNS.names if rows.marks else ())]
     columns = (quoted(column.name) for column in operator.output)
     with refusing(operator.id, path):
-        chosen = analysed(joined.where(spark_expression(joined, above)).select(*columns, *kind))
-    return EdgeRows(lambda: chosen)
+        holds = spark_expression(pairs, above)
+        chosen = (keeping(pairs, holds) if rows.marks else pairs.where(holds)).select(*columns, *metadata)
+        _ = analysed(chosen)
+    return EdgeRows(lambda: chosen, marks=rows.marks)
 
 
 def _extra_columns(
-    operator: Join, checked: CheckedExpression, carried: Mapping[tuple[str, ...], str], edges: Edges
+    operator: Join | WindowJoin, checked: CheckedExpression, carried: Mapping[tuple[str, ...], str], edges: Edges
 ) -> tuple[JoinColumn, ...]:
     """Return the columns that Spark needs above the join to check the other parts of the condition."""
     types = {
@@ -101,7 +116,13 @@ def _extra_columns(
 
 
 def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    """Join by ``=`` on the keys, so that NULL never matches, and by the rest of the condition."""
+    return joined(operator, operator.keys, inputs, edges)
+
+
+def joined(
+    operator: Join | WindowJoin, keys: Sequence[JoinKey], inputs: Sequence[DataFrame], edges: Edges
+) -> DataFrame:
+    """Join by ``=`` on ``keys``, so that NULL never matches, and by the rest of the condition."""
     # Columns get unique names first: both sides may have a column `id`, or even be the same DataFrame.
     sides = {side: (frame, edges.names(name)) for side, frame, name in zip("lr", inputs, operator.inputs, strict=True)}
     named = {
@@ -110,7 +131,7 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     }
     conditions = [
         comparable_column(named["l"], f"__l_{key.left}") == comparable_column(named["r"], f"__r_{key.right}")
-        for key in operator.keys
+        for key in keys
     ]
     if operator.condition is not None:
         carried: dict[tuple[str, ...], str] = {
@@ -123,12 +144,10 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
             conditions.append(spark_expression(pairs, checked))
             analysed(pairs.where(conditions[-1]))
     on = reduce(lambda a, b: a & b, conditions) if conditions else F.lit(True)
-    joined = named["l"].join(named["r"], on, _SPARK_TYPES.get(operator.join_type, operator.join_type))
-    return joined.select(
+    matches = named["l"].join(named["r"], on, _SPARK_TYPES.get(operator.join_type, operator.join_type))
+    return matches.select(
         *(F.col(quoted(f"__{column.side[0]}_{column.column}")).alias(column.name) for column in operator.output)
     )
 
-
-_in_engine = partial(on_engine, counts=COUNTS)
 
 BUILDER = OperatorBuilder(stream=_stream, batch=_batch)

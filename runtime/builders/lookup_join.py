@@ -22,9 +22,11 @@ from hintplan.plans.declarations.tables import Column, Table
 from hintplan.plans.errors import RunError
 from hintplan.plans.operators import JoinColumn, LookupJoin
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
+from hintplan.runtime.builders.calc import keeping
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.mapped import map_batches
+from hintplan.runtime.engine.marks import MARK_COLUMNS
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.checked import CheckedExpression
@@ -71,7 +73,7 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     """
     (frame,) = inputs
     columns, table = edges.columns[op.inputs[0]], edges.plan.tables[op.table]
-    metadata = edges.metadata(op.id)
+    metadata, marks = edges.metadata(op.id), op.id in edges.marks
     types = {column.name: column.type for column in columns}
     native = op.join_type == "inner"
     checked = _checked(op, types, fetched_columns(op, table), listed=False)
@@ -103,11 +105,18 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     wanted |= {name for condition in rows.conditions for name in condition.left}
     chosen = {name: column for name, column in computed.items() if name in wanted}
     with refusing(op.id, f"operators.{op.id}"):
-        prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in chosen.items())))
+        columns_read = (column.alias(name) for name, (column, _) in chosen.items())
+        prepared = analysed(frame.select(*columns_read, *(MARK_COLUMNS.names if marks else ())))
     schema = pa.schema([(name, kind) for name, (_, kind) in chosen.items()])
     spec = lookup_spec(op, table, connectors.lookup_source(table.options), rows, edges.lookups)
     spec = replace(spec, pins=edges.pins.get(op.id))
     if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
+        if marks:
+            raise RunError(
+                f"operator {op.id} cannot retry lookups later: the watermark would pass the rows that wait",
+                hint="set 'mode' of the retry to 'inline'",
+                path=f"operators.{op.id}.retry.mode",
+            )
         operator = LookupRetry(
             spec=spec,
             columns=schema,
@@ -122,15 +131,17 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
         joined = map_batches(
-            prepared, named_function(run_task, op.id), rows.output, edges.observe_as(op.id), LOOKUP_METRICS
+            prepared, named_function(run_task, op.id), rows.output, edges.observe_as(op.id), LOOKUP_METRICS, marks=marks
         )
+    metadata = edges.spark_metadata(op.id)
     if gathered:
         return _padded(op, joined, checked, metadata)
     if not native:
         return joined
     for expression in checked.expressions:
         with refusing(op.id, f"operators.{op.id}"):
-            joined = analysed(joined.where(spark_expression(joined, expression)))
+            condition = spark_expression(joined, expression)
+            joined = analysed(keeping(joined, condition) if marks else joined.where(condition))
     return joined.select(*(quoted(column.name) for column in op.output), *metadata.names)
 
 

@@ -12,7 +12,16 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from hintplan.plans.declarations.types import parse_type
-from hintplan.plans.operators import AggregateCall, Deduplicate, OverAggregate, OverCall, Rank, SortKey
+from hintplan.plans.operators import (
+    AggregateCall,
+    Deduplicate,
+    OverAggregate,
+    OverCall,
+    Rank,
+    SortKey,
+    WindowDeduplicate,
+    WindowRank,
+)
 from hintplan.plans.operators.over_aggregate import AGGREGATED, SHIFTS
 from hintplan.runtime.builders.aggregate import native_call
 from hintplan.runtime.builders.builder import OperatorBuilder, with_state
@@ -29,19 +38,29 @@ _DISTANT = "decimal(20, 0)"
 
 
 def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    window = _window(inputs[0], operator.key, operator.order)
+    return ranked(operator, operator.key, inputs[0])
+
+
+def ranked(operator: Rank | WindowRank, key: Sequence[str], rows: DataFrame) -> DataFrame:
+    """Return the ``rows`` whose number in their group by ``key`` the operator passes on."""
+    window = _window(rows, key, operator.order)
     number = operator.number or _NUMBER
-    frame = with_normal_floats(inputs[0]).withColumn(number, F.row_number().over(window).cast("bigint"))
+    frame = with_normal_floats(rows).withColumn(number, F.row_number().over(window).cast("bigint"))
     end = F.col(quoted(operator.rank_end)) if isinstance(operator.rank_end, str) else F.lit(operator.rank_end)
     frame = frame.where(F.col(quoted(number)).between(operator.rank_start, end))
     return frame.drop(_NUMBER) if operator.number is None else frame
 
 
 def _deduplicated(operator: Deduplicate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    return deduplicated(operator, operator.key, inputs[0])
+
+
+def deduplicated(operator: Deduplicate | WindowDeduplicate, key: Sequence[str], rows: DataFrame) -> DataFrame:
+    """Return the first or the last of ``rows`` by time in each group by ``key``."""
     time = F.col(quoted(operator.time or ""))
     order = time.asc_nulls_first() if operator.keep == "first" else time.desc_nulls_last()
-    window = _window(inputs[0], operator.key, ()).orderBy(order)
-    frame = with_normal_floats(inputs[0])
+    window = _window(rows, key, ()).orderBy(order)
+    frame = with_normal_floats(rows)
     return frame.withColumn(_NUMBER, F.row_number().over(window)).where(F.col(_NUMBER) == 1).drop(_NUMBER)
 
 

@@ -26,7 +26,8 @@ def _stream(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRow
         return _as_arrived(operator, edges)
     if operator.id not in edges.row_order:
         table = edges.plan.tables[operator.table]
-        in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
+        splits = operator.id in edges.splits
+        in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns, splits=splits)
         if in_arrow is not None:
             counted = tuple((f"{metric} {operator.id}", how) for metric, how in in_arrow.metrics)
             read = replace(in_arrow, frame=mark_source(in_arrow.frame, operator.id), metrics=counted)
@@ -55,7 +56,8 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
     pins = edges.pins.get(operator.id)
     rows = connectors.read_stream(
         edges.spark, operator.table, table, operator.columns,
-        row_order=row_order, pins=pins, pushed_filter=_pushed_filter(operator, table), objects=edges.objects,
+        row_order=row_order, splits=operator.id in edges.splits, pins=pins,
+        pushed_filter=_pushed_filter(operator, table), objects=edges.objects,
     )  # fmt: skip
     return mark_source(rows, operator.id)
 

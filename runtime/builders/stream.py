@@ -43,9 +43,9 @@ def build_stream(edges: Edges, tops: Collection[str]) -> dict[str, EdgeRows]:
                 output = _shared(operator, output, edges)
         elif readers[operator.id] > 1 and (in_arrow := output.in_arrow) is not None:
             # If Spark and Arrow both read the table, it would be two sources with separate batches.
-            output = EdgeRows(partial(in_arrow.in_spark, operator.id), in_arrow)
+            output = EdgeRows(partial(in_arrow.in_spark, operator.id), in_arrow, marks=output.marks)
         rows[operator.id] = output
-    return rows
+    return {name: output.without_marks() for name, output in rows.items()}
 
 
 def apply_operators(operators: Sequence[Operator], rows: EdgeRows, *, edges: Edges) -> EdgeRows:
@@ -67,11 +67,14 @@ def conditions_above(plan: Plan) -> dict[str, Condition]:
 
 def _shared(operator: Operator, rows: EdgeRows, edges: Edges) -> EdgeRows:
     partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    made = shared_rows(rows.in_arrow or rows.frame, edges.schema(operator.id), partitions, operator.id)
-    return EdgeRows(lambda: made.in_spark(operator.id), made)
+    schema, marks = edges.schema(operator.id), rows.marks
+    made = shared_rows(rows.in_arrow or rows.frame, schema, partitions, operator.id, marks=marks)
+    return EdgeRows(lambda: made.in_spark(operator.id), made, marks=marks)
 
 
 def _built(operator: Operator, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
+    if operator.id not in edges.marks and operator.id not in edges.event_time:
+        inputs = [rows.without_marks() for rows in inputs]
     build_stream = builder_of(operator).stream
     assert build_stream is not None, f"{operator.id} is of batch plans only"
     return build_stream(operator, inputs, edges)

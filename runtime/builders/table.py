@@ -23,6 +23,12 @@ from hintplan.plans.operators import (
     Union,
     Unnest,
     Values,
+    WatermarkAssigner,
+    WindowAggregate,
+    WindowDeduplicate,
+    WindowJoin,
+    WindowRank,
+    WindowTableFunction,
 )
 from hintplan.runtime.builders import (
     aggregate,
@@ -37,6 +43,11 @@ from hintplan.runtime.builders import (
     sort,
     union,
     values,
+    watermark,
+    window_aggregate,
+    window_join,
+    window_rows,
+    window_table_function,
 )
 from hintplan.runtime.builders.builder import OperatorBuilder, with_state
 
@@ -61,6 +72,12 @@ BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
     Union: union.BUILDER,
     Unnest: expand.UNNEST_BUILDER,
     Values: values.BUILDER,
+    WatermarkAssigner: watermark.BUILDER,
+    WindowAggregate: window_aggregate.BUILDER,
+    WindowDeduplicate: window_rows.DEDUPLICATE_BUILDER,
+    WindowJoin: window_join.BUILDER,
+    WindowRank: window_rows.BUILDER,
+    WindowTableFunction: window_table_function.BUILDER,
 }
 
 

@@ -11,11 +11,18 @@ from pyspark.sql import functions as F
 from hintplan.plans.operators import Union
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.engine.marks import KEEP, MARK, SOURCE, SPLIT
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.operator import INSERT, KIND
 from hintplan.runtime.spark.names import quoted
 
-_ABSENT = dict(zip((KIND, *ROW_ORDER.names), (f"{INSERT}Y", "0L", "''", "0L"), strict=True))
+_ABSENT = {
+    **dict(zip((KIND, *ROW_ORDER.names), (f"{INSERT}Y", "0L", "''", "0L"), strict=True)),
+    SOURCE: "CAST(NULL AS INT)",
+    SPLIT: "CAST(NULL AS STRING)",
+    MARK: "CAST(NULL AS BIGINT)",
+    KEEP: "true",
+}
 """The values, in Spark SQL, of metadata columns that an input lacks."""
 
 
@@ -23,8 +30,8 @@ def _union(operator: Union, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     data = [quoted(name) for name in edges.names(operator.id)]
     parts: list[DataFrame] = []
     for name, frame in zip(operator.inputs, inputs, strict=True):
-        own = edges.metadata(name).names
-        metadata = [F.col(n) if n in own else F.expr(_ABSENT[n]).alias(n) for n in edges.metadata(operator.id).names]
+        own, wanted = edges.spark_metadata(name).names, edges.spark_metadata(operator.id).names
+        metadata = [F.col(n) if n in own else F.expr(_ABSENT[n]).alias(n) for n in wanted]
         parts.append(frame.select(*data, *metadata))
     return reduce(DataFrame.unionAll, parts)
 

@@ -43,6 +43,7 @@ class TableRead:
     """One scan of table ``name``, of exactly the physical ``columns``.
 
     - ``row_order``: each row of a changelog carries the columns of ``ROW_ORDER``, which order it by arrival.
+    - ``splits``: each row carries the column ``SPLIT``, which names its split; only for a source that has splits.
     - ``pins``: the place where a source that queries another system keeps the answers; None if nothing depends on them.
     - ``pushed_filter``: a source that supports predicate pushdown may omit rows that do not satisfy it.
     """
@@ -52,6 +53,7 @@ class TableRead:
     table: Table
     columns: tuple[str, ...]
     row_order: bool = False
+    splits: bool = False
     pins: PinPlace | None = None
     pushed_filter: PushedFilter | None = None
     objects: ProgramObjects = NO_OBJECTS

@@ -89,6 +89,7 @@ def read_stream(
     columns: tuple[str, ...],
     *,
     row_order: bool = False,
+    splits: bool = False,
     pins: PinPlace | None = None,
     pushed_filter: PushedFilter | None = None,
     objects: ProgramObjects = NO_OBJECTS,
@@ -96,7 +97,8 @@ def read_stream(
     """Return the rows of table ``name`` as a stream of exactly the physical ``columns``.
 
     :class:`~hintplan.runtime.connectors.connector.TableRead` describes the arguments. The columns have the types of
-    ``hintplan.runtime.types``. A changelog adds ``__kind``, and with ``row_order`` also the columns of ``ROW_ORDER``.
+    ``hintplan.runtime.types``. A changelog adds ``__kind``, and with ``row_order`` also the columns of ``ROW_ORDER``;
+    ``splits`` adds ``SPLIT``.
 
     Raises RunError if the connector cannot read, or if its source does not exist.
     """
@@ -105,17 +107,19 @@ def read_stream(
         raise _unable("read", name, table)
     read = TableRead(
         spark=spark, name=name, table=as_texts(table), columns=columns,
-        row_order=row_order, pins=pins, pushed_filter=pushed_filter, objects=objects,
+        row_order=row_order, splits=splits, pins=pins, pushed_filter=pushed_filter, objects=objects,
     )  # fmt: skip
     return check_times(source.read_stream(read), name, table)
 
 
-def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
+def read_in_arrow(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, splits: bool = False
+) -> ArrowRows | None:
     """Return the rows of :func:`read_stream` in Arrow in the workers; None if only Spark can read them."""
     source = _code(table)
     if not isinstance(source, ArrowSource) or times_of(table):
         return None
-    return source.read_in_arrow(TableRead(spark=spark, name=name, table=table, columns=columns))
+    return source.read_in_arrow(TableRead(spark=spark, name=name, table=table, columns=columns, splits=splits))
 
 
 def read_batch(

@@ -16,7 +16,7 @@ from hintplan.runtime.engine.blobs import row_chunks
 from hintplan.runtime.engine.buckets import bucket_ids
 from hintplan.runtime.engine.pack import PACKED_DDL, Packing, as_it_is
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_row_order
-from hintplan.runtime.engine.rows import ArrowRows, Metrics
+from hintplan.runtime.engine.rows import ArrowRows, Report
 from hintplan.runtime.engine.shared import unpacked
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import named_function, quoted
@@ -49,8 +49,8 @@ class _Arrived:
 
     schema: pa.Schema
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
-        tables = list(unpacked(batches, metrics))
+    def __call__(self, batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
+        tables = list(unpacked(batches, report))
         if tables:
             rows = in_row_order(pa.concat_tables(tables), keep=True)
             yield from row_chunks(rows.select(self.schema.names))

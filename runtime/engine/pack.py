@@ -9,14 +9,15 @@ the receiver can restore the order of rows. Knows no state and no operator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
 from hintplan.runtime.engine.blobs import blob_column
-from hintplan.runtime.engine.rows import Metrics, Read
+from hintplan.runtime.engine.marks import Marks, encode_marks, take_marks
+from hintplan.runtime.engine.rows import Metrics, Read, Report
 from hintplan.runtime.kernels.comparison import normalise_floats
 from hintplan.runtime.kernels.xxhash import hash_rows
 from hintplan.runtime.operator import Presum, hash_column
@@ -26,6 +27,8 @@ from hintplan.runtime.worker.metered import METRICS_COLUMN
 PACKED_DDL = f"bucket int, side tinyint, task int, seq int, blob binary, {METRICS_COLUMN} array<bigint>"
 TICK = -1
 """The ``side`` of a row without data, which only makes Spark call a partition in this batch."""
+MARK = -2
+"""The ``side`` of a row whose blob has the marks of a task (:mod:`hintplan.runtime.engine.marks`)."""
 
 _PACKED = pa.schema(
     [
@@ -41,9 +44,14 @@ _MAX_ROWS = 1 << 18
 _MAX_BYTES = 32 << 20
 
 
-def as_it_is(batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
+def as_it_is(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
     """Return the rows that come from Spark, unchanged."""
     return (pa.Table.from_batches([batch]) for batch in batches)
+
+
+def with_their_marks(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
+    """Return the rows that come from Spark with their marks, and report the marks."""
+    return (take_marks(pa.Table.from_batches([batch]), report.marks) for batch in batches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +60,8 @@ class Packing:
 
     ``schema`` has the columns to keep. Rows are routed by the hash of the columns ``route``, which is added as a
     column. ``buckets`` has the bucket id of each target partition. ``tables`` makes rows from the batches of a task,
-    and ``presum`` sums them up. With ``as_they_are``, rows are not normalised, because no state keeps them.
+    and ``presum`` sums them up. With ``as_they_are``, rows are not normalised, because no state keeps them. With
+    ``marks``, the receiver goes by event time, and every partition of it gets the marks of each task.
     """
 
     side: int
@@ -62,6 +71,7 @@ class Packing:
     presum: Presum | None = None
     tables: Read = as_it_is
     as_they_are: bool = False
+    marks: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield packed rows for the batches of one task; task 0 also yields a tick for every bucket.
@@ -73,10 +83,10 @@ class Packing:
         number = 0 if task is None else task.partitionId()
         if number == 0:
             yield _ticks(self.buckets, number)
-        metrics: Metrics = []
+        report = Report()
         sequence = 0
         presum = self.presum
-        for table in gather(self.tables(batches, metrics)):
+        for table in gather(self.tables(batches, report)):
             conformed = _conform(table.select(self.schema.names), self.schema)
             rows = hashed(conformed if self.as_they_are else normalise_floats(conformed), [self.route])
             sums = None if presum is None else presum.sum_up(rows)
@@ -91,23 +101,36 @@ class Packing:
                 blob_column([part for _, part in parts]),
             )
             sequence += len(parts)
-        if metrics:
-            yield _ticks(self.buckets[:1], number, metrics)
+        if self.marks and report.marks:
+            yield _marks(self.buckets, number, report.marks)
+        if report.metrics:
+            yield _ticks(self.buckets[:1], number, report.metrics)
 
 
 @dataclass(frozen=True, slots=True)
 class Ticking:
-    """Calls the partitions with these ``buckets``, without regard to its input; picklable."""
+    """Calls the partitions with these ``buckets``, without regard to its input; picklable.
+
+    ``marks`` are the marks that the partitions receive besides.
+    """
 
     buckets: Sequence[int]
+    marks: Marks = field(default_factory=dict)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield _ticks(self.buckets, 0)
+        if self.marks:
+            yield _marks(self.buckets, 0, self.marks)
 
 
 def _ticks(buckets: Sequence[int], task: int, metrics: Metrics | None = None) -> pa.RecordBatch:
     size = len(buckets)
     return _rows(buckets, [TICK] * size, task, range(size), pa.nulls(size, pa.binary()), metrics)
+
+
+def _marks(buckets: Sequence[int], task: int, marks: Marks) -> pa.RecordBatch:
+    size = len(buckets)
+    return _rows(buckets, [MARK] * size, task, range(size), pa.array([encode_marks(marks)] * size, pa.binary()))
 
 
 def _rows(

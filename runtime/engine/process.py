@@ -2,7 +2,9 @@
 
 It turns blobs into deltas, opens the state of the previous batch (:mod:`hintplan.runtime.storage.partition`), publishes
 the operator's new state, and yields its output. Spark passes the batch number to each task. The partition and the time
-come with the packed rows, so a batch that runs again computes the same. Knows no joins and no aggregates.
+come with the packed rows, so a batch that runs again computes the same. For an operator that goes by event time, it
+moves the watermark (:mod:`hintplan.runtime.engine.watermarks`), stores it with the state, and reports it to the next
+operator in the same batch. Knows no joins and no aggregates.
 """
 
 from __future__ import annotations
@@ -10,20 +12,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.engine.blobs import from_blob, row_chunks
-from hintplan.runtime.engine.pack import hashed
+from hintplan.runtime.engine.marks import Marks, decode_marks
+from hintplan.runtime.engine.pack import MARK, hashed
 from hintplan.runtime.engine.row_order import in_row_order
-from hintplan.runtime.engine.rows import Aggregate, Metrics
+from hintplan.runtime.engine.rows import Aggregate, Report
 from hintplan.runtime.engine.this_task import this_task
-from hintplan.runtime.operator import Presum, StatefulOperator
+from hintplan.runtime.engine.watermarks import EventTime, Moved, moved_watermark
+from hintplan.runtime.operator import Presum, Result, StatefulOperator, TimeOperator
 from hintplan.runtime.storage.files import files_at
 from hintplan.runtime.storage.manifest import RESTORE, DamagedFile
 from hintplan.runtime.storage.operations import OPERATIONS
-from hintplan.runtime.storage.partition import Remembered, open_partition
+from hintplan.runtime.storage.partition import PartitionStore, Remembered, open_partition
 from hintplan.runtime.storage.place import Place
 
 METRICS: tuple[tuple[str, Aggregate], ...] = (
@@ -43,6 +48,17 @@ METRICS: tuple[tuple[str, Aggregate], ...] = (
 counted for the attempt that completed.
 """
 
+TIME_METRICS: tuple[tuple[str, Aggregate], ...] = (
+    ("watermark", "max"),
+    ("held_by", "max"),
+    ("late_rows", "sum"),
+    ("open_windows", "sum"),
+)
+"""The further metrics of an operator that goes by event time.
+
+``watermark`` is in ms, and ``held_by`` is the position of the source with the lowest watermark; -1 if all are idle.
+"""
+
 NOW = "now"
 """The column of packed rows with the time of the batch in Spark's offset log, in ms, as text."""
 
@@ -52,17 +68,21 @@ _remembered = Remembered()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """Reads the output of ``operator`` from packed rows; ``buckets`` are the ids of the partitions of ``place``."""
+    """Reads the output of ``operator`` from packed rows; ``buckets`` are the ids of the partitions of ``place``.
 
-    operator: StatefulOperator
+    An operator has ``event_time`` if it goes by the watermark. It is a TimeOperator then.
+    """
+
+    operator: StatefulOperator | TimeOperator
     place: Place
     buckets: Sequence[int]
+    event_time: EventTime | None = None
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
+    def __call__(self, batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
         """Yield the rows that the operator emits in this batch.
 
-        If no row and no tick came, it yields nothing and does not call the operator. Raise RunError, which names the
-        operator, if its state cannot be read or written.
+        If no row, no mark and no tick came, it yields nothing and does not call the operator. Raise RunError, which
+        names the operator, if its state cannot be read or written.
         """
         packed = [row for batch in batches for row in _rows(batch)]
         if not packed:
@@ -74,20 +94,29 @@ class Process:
             tables = [from_blob(row.blob) for row in packed if row.side == side]
             # One hash came with the rows. The others are computed here, because they would only enlarge the shuffle.
             deltas.append(hashed(in_row_order(joined(tables, spec.presum)), spec.hashes, 1) if tables else None)
+        marks: Marks = {}
+        for row in packed:
+            if row.side == MARK:
+                decode_marks(row.blob, marks)
         del packed
-        yield from self._call(deltas, partition, now, metrics)
+        yield from self._call(deltas, partition, now, marks, report)
 
     def _call(
-        self, deltas: Sequence[pa.Table | None], partition: int, now: int, metrics: Metrics
+        self, deltas: Sequence[pa.Table | None], partition: int, now: int, marks: Marks, report: Report
     ) -> Iterator[pa.Table]:
         files = files_at(self.place.root)
         before_it = files.operations.counts()
         try:
             store = open_partition(files, self.place, partition, this_task(self.place.batch_key).batch, _remembered)
             before = store.before
-            tables = self.operator.inherit(store) if store.inherited else store.tables
-            result = self.operator.process(deltas, tables, store, now)
-            store.publish(result.manifest, result.state_rows, result.state_bytes)
+            moved = self._moved(store, marks, now)
+            result = self._processed(deltas, store, now, moved)
+            store.publish(
+                result.manifest,
+                result.state_rows,
+                result.state_bytes,
+                watermark=None if moved is None else moved.stored,
+            )
             asked = files.operations.since(before_it)
         except DamagedFile as error:
             raise RunError(
@@ -106,7 +135,9 @@ class Process:
                 "was committed",
             ) from error
         yield from row_chunks(result.output)
-        metrics += [
+        if self.event_time is not None and moved is not None and not partition:  # all partitions would report the same
+            report.marks[self.event_time.number, ""] = moved.mark(self.event_time.hold)
+        report.metrics += [
             result.rows_in,
             result.output.num_rows,
             result.state_rows,
@@ -116,8 +147,27 @@ class Process:
             result.oldest_write,
             1,
             *asked,
+            *(() if moved is None else _time_metrics(moved, result)),
             *result.metrics,
         ]
+
+    def _moved(self, store: PartitionStore, marks: Marks, now: int) -> Moved | None:
+        if self.event_time is None:
+            return None
+        return moved_watermark(store.watermark, marks, self.event_time.sources, now)
+
+    def _processed(
+        self, deltas: Sequence[pa.Table | None], store: PartitionStore, now: int, moved: Moved | None
+    ) -> Result:
+        tables = self.operator.inherit(store) if store.inherited else store.tables
+        process: Any = self.operator.process
+        result: Result = process(deltas, tables, store, now, *(() if moved is None else (moved.watermarks,)))
+        return result
+
+
+def _time_metrics(moved: Moved, result: Result) -> tuple[int, ...]:
+    held_by = -1 if moved.holder is None else moved.holder.source
+    return moved.watermarks.after, held_by, result.late_rows, result.open_windows
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from hintplan.runtime.engine.marks import KEEP, MARK_COLUMNS, Marking, Marks, give_marks, mark_rows
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import named_function
 from hintplan.runtime.worker.metered import METRICS_COLUMN, counts, data, with_metrics
@@ -30,11 +31,20 @@ UNCOUNTED = "uncounted"
 Metrics = list[int | None]
 """The values that a task has counted, appended by ``read`` at the end; None if a value is unknown."""
 
+
+@dataclass(slots=True)
+class Report:
+    """The report of a task on the rows that it has read: its ``metrics``, and the ``marks`` of event time."""
+
+    metrics: Metrics = field(default_factory=list)
+    marks: Marks = field(default_factory=dict)
+
+
 Aggregate = Literal["sum", "max", "min"]
 """The function that aggregates a metric over tasks."""
 
-Read = Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]
-"""Returns the rows for the batches of a task; picklable."""
+Read = Callable[[Iterable[pa.RecordBatch], Report], Iterator[pa.Table]]
+"""Returns the rows for the batches of a task, which completes the report; picklable."""
 
 Step = Callable[[pa.Table], pa.Table]
 """Transforms rows, each table independently of the others; picklable."""
@@ -45,27 +55,35 @@ class ArrowRows:
     """Rows with ``schema``: ``read`` makes tables from the batches of ``frame``, and ``steps`` transform them.
 
     ``metrics`` are the names of the values that ``read`` counts, and their aggregation over tasks. They are observed
-    under ``observed_as``, or else under a name derived from the reader.
+    under ``observed_as``, or else under a name derived from the reader. With ``marks``, the reader needs the marks of
+    event time, which rows in Spark carry in ``MARK_COLUMNS``.
     """
 
     frame: DataFrame
     read: Read
     schema: pa.Schema
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step | Marking, ...] = ()
     metrics: tuple[tuple[str, Aggregate], ...] = ()
     observed_as: str | None = None
+    marks: bool = False
 
-    def then(self, step: Step, schema: pa.Schema) -> ArrowRows:
+    def then(self, step: Step | Marking, schema: pa.Schema) -> ArrowRows:
         """Return these rows after a further ``step``, which yields ``schema``."""
         return replace(self, steps=(*self.steps, step), schema=schema)
 
-    def tables(self) -> Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]:
+    @property
+    def transformations(self) -> tuple[Step, ...]:
+        """The steps that change rows; other steps note marks of event time."""
+        return tuple(step for step in self.steps if not isinstance(step, Marking))
+
+    def tables(self) -> Read:
         """Return the function that makes the tables of a task, without empty ones; picklable."""
         return partial(_tables, read=self.read, steps=self.steps)
 
     def in_spark(self, reader: str) -> DataFrame:
         """Return the same rows as Spark's own, for ``reader``."""
-        return self._data(partial(_unpacked, tables=self.tables(), schema=self.schema), self.schema, reader)
+        run = partial(_unpacked, tables=self.tables(), schema=self.schema, marks=self.marks)
+        return self._data(run, with_marks(self.schema) if self.marks else self.schema, reader)
 
     def counted(self, reader: str) -> DataFrame:
         """Return the number of rows of each task, in the column ``rows``; the rows are computed and dropped."""
@@ -90,13 +108,24 @@ class ArrowRows:
 class EdgeRows:
     """The rows of an operator while a stream is built; ``in_arrow`` is None if only Spark has them.
 
-    A reader that needs Spark's rows gets them converted. The choice never changes the values.
+    A reader that needs Spark's rows gets them converted. The choice never changes the values. With ``marks``, the rows
+    carry the marks of event time.
     """
 
-    def __init__(self, spark: Callable[[], DataFrame], in_arrow: ArrowRows | None = None) -> None:
+    def __init__(
+        self, spark: Callable[[], DataFrame], in_arrow: ArrowRows | None = None, *, marks: bool = False
+    ) -> None:
         self._spark = spark
         self._frame: DataFrame | None = None
         self.in_arrow = in_arrow
+        self.marks = marks
+
+    def without_marks(self) -> EdgeRows:
+        """Return the rows for a reader that does not go by event time."""
+        if not self.marks:
+            return self
+        in_arrow = None if self.in_arrow is None else replace(self.in_arrow, marks=False)
+        return EdgeRows(lambda: self.frame.where(KEEP).drop(*MARK_COLUMNS.names), in_arrow)
 
     @property
     def frame(self) -> DataFrame:
@@ -117,26 +146,36 @@ def aggregated(column: str, index: int, name: str, how: Aggregate) -> Column:
     return _AGGREGATES[how](F.get(column, F.lit(index))).alias(name)
 
 
+def with_marks(schema: pa.Schema) -> pa.Schema:
+    """Return the ``schema`` of rows in Spark that carry marks."""
+    return pa.schema([*schema, *MARK_COLUMNS])
+
+
 def _tables(
-    batches: Iterable[pa.RecordBatch], metrics: Metrics, *, read: Read, steps: Sequence[Step]
+    batches: Iterable[pa.RecordBatch], report: Report, *, read: Read, steps: Sequence[Step | Marking]
 ) -> Iterator[pa.Table]:
-    for table in read(batches, metrics):
+    for table in read(batches, report):
         for step in steps:
-            table = step(table)
+            table = step(table, report.marks) if isinstance(step, Marking) else step(table)
         if table.num_rows:
             yield table
 
 
 def _counted(batches: Iterable[pa.RecordBatch], *, tables: Read) -> Iterator[pa.RecordBatch]:
-    metrics: Metrics = []
-    rows = sum(table.num_rows for table in tables(batches, metrics))
+    report = Report()
+    rows = sum(table.num_rows for table in tables(batches, report))
     yield from data([pa.table([[rows]], schema=_COUNTED)], _COUNTED)
-    if metrics:
-        yield counts(metrics, _COUNTED)
+    if report.metrics:
+        yield counts(report.metrics, _COUNTED)
 
 
-def _unpacked(batches: Iterable[pa.RecordBatch], *, tables: Read, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    metrics: Metrics = []
-    yield from data((table.cast(schema) for table in tables(batches, metrics)), schema)
-    if metrics:
-        yield counts(metrics, schema)
+def _unpacked(
+    batches: Iterable[pa.RecordBatch], *, tables: Read, schema: pa.Schema, marks: bool
+) -> Iterator[pa.RecordBatch]:
+    report, out = Report(), with_marks(schema) if marks else schema
+    rows = (table.cast(schema) for table in tables(batches, report))
+    yield from data(map(give_marks, rows) if marks else rows, out)
+    if marks and report.marks:
+        yield from data([mark_rows(report.marks, schema)], out)
+    if report.metrics:
+        yield counts(report.metrics, out)

@@ -24,8 +24,9 @@ from pyspark.sql import functions as F
 
 from hintplan.runtime.engine.blobs import blob_column, from_blob, row_chunks
 from hintplan.runtime.engine.buckets import bucket_ids
-from hintplan.runtime.engine.pack import as_it_is, gather
-from hintplan.runtime.engine.rows import ArrowRows, Metrics, Read, Step
+from hintplan.runtime.engine.marks import MARK_COLUMNS, decode_marks, encode_marks
+from hintplan.runtime.engine.pack import MARK, as_it_is, gather, with_their_marks
+from hintplan.runtime.engine.rows import ArrowRows, Metrics, Read, Report, Step
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import named_function, quoted
 from hintplan.runtime.worker.metered import METRICS_COLUMN
@@ -43,10 +44,15 @@ _PACKED = pa.schema(
 )
 
 
-def shared_rows(rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str) -> ArrowRows:
-    """Return the ``rows`` of the operator ``name`` for several readers; their metrics are observed only once."""
-    frame = _packed(rows, schema, bucket_ids(partitions), name, reader=f"{name}/shared").drop("counts")
-    return ArrowRows(frame=frame.repartition(partitions, "bucket"), read=unpacked, schema=schema)
+def shared_rows(
+    rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str, *, marks: bool = False
+) -> ArrowRows:
+    """Return the ``rows`` of the operator ``name`` for several readers; their metrics are observed only once.
+
+    With ``marks``, rows carry marks, which each reader gets.
+    """
+    frame = _packed(rows, schema, bucket_ids(partitions), name, reader=f"{name}/shared", marks=marks).drop("counts")
+    return ArrowRows(frame=frame.repartition(partitions, "bucket"), read=unpacked, schema=schema, marks=marks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +119,7 @@ def _few_rows(frame: DataFrame, sizes: pa.Table, schemas: Mapping[int, pa.Schema
     batches = wanted.select("bucket", "task", "seq", "blob").toArrow().to_batches()
     batches_of = {branch: [batch.filter(pc.equal(batch["bucket"], branch)) for batch in batches] for branch in few}
     return {
-        branch: pa.concat_tables([schemas[branch].empty_table(), *unpacked(rows, [])])
+        branch: pa.concat_tables([schemas[branch].empty_table(), *unpacked(rows, Report())])
         for branch, rows in batches_of.items()
     }
 
@@ -127,10 +133,14 @@ def _packed(
     reader: str = "",
     kept: bool = True,
     counted: Mapping[str, Sequence[Step]] = MappingProxyType({}),
+    marks: bool = False,
 ) -> DataFrame:
     if not isinstance(rows, ArrowRows):
-        rows = ArrowRows(frame=rows.select(*map(quoted, schema.names)), read=as_it_is, schema=schema)
-    packing = _Packing(tables=rows.tables(), schema=schema, buckets=buckets, kept=kept, counted=dict(counted))
+        chosen = rows.select(*map(quoted, (*schema.names, *(MARK_COLUMNS.names if marks else ()))))
+        rows = ArrowRows(frame=chosen, read=with_their_marks if marks else as_it_is, schema=schema)
+    packing = _Packing(
+        tables=rows.tables(), schema=schema, buckets=buckets, kept=kept, counted=dict(counted), marks=marks
+    )
     packed = map_in_arrow(rows.frame, named_function(packing, name), _DDL)
     has_data = F.col("blob").isNotNull() | F.col("counts").isNotNull()
     return rows.observe(packed, reader or name).where(has_data).drop(METRICS_COLUMN)
@@ -138,30 +148,36 @@ def _packed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Packing:
-    """Packs the rows that ``tables`` makes from a task's batches, if ``kept``; the last row has the counts."""
+    """Packs the rows that ``tables`` makes from a task's batches, if ``kept``; the last row has the counts.
+
+    With ``marks``, the blob of a row with the sequence number ``MARK`` has the marks of the task.
+    """
 
     tables: Read
     schema: pa.Schema
     buckets: Sequence[int]
     kept: bool
     counted: Mapping[str, Sequence[Step]]
+    marks: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         number = 0 if task is None else task.partitionId()
         bucket = self.buckets[number % len(self.buckets)]
-        metrics: Metrics = []
+        report = Report()
         sequence = 0
         counts = dict.fromkeys(self.counted, 0)
-        for gathered in gather(self.tables(batches, metrics)):
+        for gathered in gather(self.tables(batches, report)):
             table = gathered.select(self.schema.names).cast(self.schema)
             for name, steps in self.counted.items():
                 counts[name] += reduce(lambda rows, step: step(rows), steps, table).num_rows
             for chunk in row_chunks(table) if self.kept else ():
                 yield _row(bucket, number, sequence, blob=blob_column([chunk]))
                 sequence += 1
-        if metrics or counts:
-            yield _row(bucket, number, sequence, counts=counts or None, metrics=metrics or None)
+        if self.marks and report.marks:
+            yield _row(bucket, number, MARK, blob=pa.array([encode_marks(report.marks)], pa.binary()))
+        if report.metrics or counts:
+            yield _row(bucket, number, sequence, counts=counts or None, metrics=report.metrics or None)
 
 
 def _row(
@@ -184,12 +200,15 @@ def _row(
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
 
 
-def unpacked(batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
-    """Yield the rows of a task, sorted by the task that packed them and their order there; no metrics are added."""
+def unpacked(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
+    """Yield the rows of a task, sorted by the task that packed them and their order there, and report their marks."""
     blobs = [
         (task, sequence, batch["blob"][row].as_buffer())
         for batch in batches
         for row, (task, sequence) in enumerate(zip(batch["task"].to_pylist(), batch["seq"].to_pylist(), strict=True))
     ]
-    for _, _, blob in sorted(blobs, key=lambda row: row[:2]):
-        yield from_blob(blob)
+    for _, sequence, blob in sorted(blobs, key=lambda row: row[:2]):
+        if sequence == MARK:
+            decode_marks(blob, report.marks)
+        else:
+            yield from_blob(blob)

@@ -91,11 +91,24 @@ class EntryState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorWatermark:
+    """The watermark of an operator, in ms since 1970; None before the first.
+
+    ``held_by`` is the source with the lowest watermark, and ``split`` its split with the lowest. Both are None if all
+    sources are idle, and if the plan has other sources.
+    """
+
+    after: int | None
+    held_by: str | None = None
+    split: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorState:
     """The state of one operator in one query.
 
     ``was`` is the id of the operator that stored it, if the id has changed. ``keepable`` is true if a run would start
-    it empty, and would keep it by consent.
+    it empty, and would keep it by consent. ``watermark`` is None unless it goes by event time.
     """
 
     id: str
@@ -103,6 +116,7 @@ class OperatorState:
     entries: tuple[EntryState, ...]
     was: str | None = None
     keepable: bool = False
+    watermark: OperatorWatermark | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

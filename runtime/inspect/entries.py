@@ -31,6 +31,8 @@ from hintplan.runtime.storage.manifest import Manifest
 class Entry:
     """A state entry with its tables, its TTL in the plan, and its TTL in an edited plan, or None if that is equal.
 
+    An entry without a TTL keeps rows until the watermark passes them, or until a lookup finds them.
+
     ``keys`` are the columns of the lookup key of its rows.
     """
 
@@ -59,23 +61,27 @@ def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
     return entries
 
 
-def _entries(operator: Operator, layouts: Sequence[StateLayout], ttls: Mapping[str, str]) -> tuple[Entry, ...]:
+def _entries(operator: Operator, layouts: Sequence[StateLayout], ttls: Mapping[str, str | None]) -> tuple[Entry, ...]:
     states = sorted(operator.state, key=lambda state: state.index)
     parts = [tuple(layouts)] if len(states) == 1 else [(layout,) for layout in layouts]
     entries = []
     for state, tables in zip(states, parts, strict=True):
-        other = ttls.get(state.name, state.ttl)
+        other = ttls.get(state.name) or state.ttl
         entries.append(
             Entry(
                 name=state.name,
                 input=state.input,
                 ttl=state.ttl,
-                edited=None if parse_duration(other) == parse_duration(state.ttl) else other,
+                edited=None if _as_long(other, state.ttl) else other,
                 layouts=tables,
                 keys=tuple(dict.fromkeys(tables[0].key)) or tuple(tables[0].identity.names),
             )
         )
     return tuple(entries)
+
+
+def _as_long(a: str | None, b: str | None) -> bool:
+    return a == b or (a is not None and b is not None and parse_duration(a) == parse_duration(b))
 
 
 def choice(
@@ -99,7 +105,7 @@ def choice(
 
 def fits(entries: Sequence[Entry], partitions: Iterable[Manifest]) -> bool:
     """Return whether the stored tables have the columns of the plan's operator."""
-    layouts = {layout.name: layout.fingerprint for entry in entries for layout in entry.layouts}
+    layouts = [layout for entry in entries for layout in entry.layouts]
     for partition in partitions:
         if partition.tables is not None:
             if is_parked(partition.tables) == bool(layouts):

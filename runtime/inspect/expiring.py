@@ -27,7 +27,7 @@ def count_expiring(
         return {}
     before = {path.removesuffix(".ttl"): change.before or "" for path, change in shorter.items()}
     operators = tuple(
-        operator.with_states(with_ttl(e, before.get(f"{operator.id}.{e.name}", e.ttl)) for e in operator.state)
+        operator.with_states(with_ttl(e, before.get(f"{operator.id}.{e.name}", e.ttl or "")) for e in operator.state)
         for operator in plan.operators
     )
     state = read_state(plan, checkpoint, at=at, edited=replace(plan, operators=operators), entries=tuple(before))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hintplan.runtime.inspect.counts import Counted, count_parked, count_rows
 from hintplan.runtime.operators.lookup_retry import read_parked
-from hintplan.runtime.state.layout import WRITE, StateLayout
+from hintplan.runtime.state.layout import WRITE, StateLayout, layout_of
 from hintplan.runtime.state.manifest import read_tables
 from hintplan.runtime.storage.files import Files
 from hintplan.runtime.storage.local_files import let_pages_go
@@ -24,7 +24,10 @@ PARKED = "parked"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A state table to count, and the TTLs in ms to count it under: first the TTL in force, then the edited TTL."""
+    """A state table to count, and the TTLs in ms to count it under: first the TTL in force, then the edited TTL.
+
+    A layout by time has a table for each bucket.
+    """
 
     layout: StateLayout
     ttls: tuple[int, ...]
@@ -35,8 +38,8 @@ def count_tables(
 ) -> Iterator[tuple[str, Counted]]:
     """Yield the count of each of ``tables`` with its name; RunError with the file if a segment is damaged."""
     for kept in tables:
-        runs = stored_runs(files, manifest, kept.layout.name)
-        yield kept.layout.name, count_rows(kept.layout, runs, ttls=kept.ttls, now=now, show=show)
+        for runs in stored_runs(files, manifest, kept.layout):
+            yield kept.layout.name, count_rows(kept.layout, runs, ttls=kept.ttls, now=now, show=show)
 
 
 def count_parked_rows(files: Files, manifest: Manifest, keys: Sequence[str], *, show: int) -> Counted | None:
@@ -52,11 +55,16 @@ def count_parked_rows(files: Files, manifest: Manifest, keys: Sequence[str], *, 
     )
 
 
-def stored_runs(files: Files, manifest: Manifest, table: str) -> list[pa.Table]:
-    """Return the segments of a state table from old to new. A large segment is several tables, in order of hash."""
-    stored = read_tables(manifest.tables)[table].segments if manifest.tables is not None else ()
-    segments = _read(files, manifest, (entry.id for entry in stored))
-    return [pa.Table.from_batches([batch]) for segment in segments for batch in segment.to_batches()]
+def stored_runs(files: Files, manifest: Manifest, layout: StateLayout) -> Iterator[list[pa.Table]]:
+    """Yield the segments of each state table with ``layout`` from old to new: of one, or one for each bucket of time.
+
+    A large segment is several tables, in order of hash.
+    """
+    tables = read_tables(manifest.tables) if manifest.tables is not None else {}
+    for name, table in tables.items():
+        if layout_of(name, [layout]):
+            segments = _read(files, manifest, (entry.id for entry in table.segments))
+            yield [pa.Table.from_batches([batch]) for segment in segments for batch in segment.to_batches()]
 
 
 def parked_rows(files: Files, manifest: Manifest) -> list[pa.Table]:

@@ -10,6 +10,7 @@ neither the command line nor Spark.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hintplan.plans.analysis.streaming_queries import Query
+from hintplan.plans.analysis.watermarks import watermark_sources
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.carryover import continued
@@ -24,11 +26,14 @@ from hintplan.plans.compare.query_record import operators_of
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
+from hintplan.runtime.builders.event_time import event_times
+from hintplan.runtime.engine.watermarks import moved_watermark
 from hintplan.runtime.inspect.contents import (
     Amount,
     CheckpointState,
     EntryState,
     OperatorState,
+    OperatorWatermark,
     QueryState,
     Status,
     UnderEdit,
@@ -38,8 +43,13 @@ from hintplan.runtime.inspect.entries import Entry, choice, entries_of, fits, st
 from hintplan.runtime.inspect.opening import Batches, OpenCheckpoint, at_last_batches, open_checkpoint, stored
 from hintplan.runtime.inspect.partition import PARKED, Kept, count_parked_rows, count_tables
 from hintplan.runtime.inspect.state_owner import OwnedState
+from hintplan.runtime.operator import FOREVER, NEVER
+from hintplan.runtime.state.layout import StateLayout, layout_of
 from hintplan.runtime.storage.files import Files
 from hintplan.runtime.storage.manifest import Manifest
+
+_BUCKET = re.compile(r"@-?\d+$")
+"""The end of the name of a table that is a bucket of time."""
 
 
 def read_state(
@@ -149,7 +159,8 @@ def _operator_state(
     is_known = bool(of_state) and fits(of_state, partitions.values())
     if status == "read" and not is_known:
         status = "other-layout"
-    sizes = _stored_tables(partitions)
+    layouts = [layout for entry in of_state for layout in entry.layouts] if is_known else []
+    sizes = _stored_tables(partitions, layouts)
     if is_known:
         entries = [entry for entry in of_state if asked.wanted(state.operator, entry.name)]
         counts = _counted(entries, files, partitions, asked)
@@ -163,7 +174,24 @@ def _operator_state(
         entries=tuple(entry_states),
         was=state.was,
         keepable=state.keepable and is_known,
+        watermark=_watermark(state.operator, partitions, asked),
     )
+
+
+def _watermark(operator: str, partitions: Mapping[int, Manifest], asked: _Asked) -> OperatorWatermark | None:
+    """Return the stored watermark, which is the same in all partitions, and the source that holds it back."""
+    stored = next((m.watermark for m in partitions.values() if m.watermark is not None), None)
+    if stored is None:
+        return None
+    after = None if stored.after == NEVER else stored.after
+    event_time = event_times(asked.plan).get(operator)
+    if event_time is None or len(event_time.sources) != len(stored.marks):
+        return OperatorWatermark(after=after)
+    holder = moved_watermark(stored, {}, event_time.sources, asked.now).holder
+    if holder is None or holder.source < 0 or stored.after == FOREVER:
+        return OperatorWatermark(after=after)
+    held_by = watermark_sources(asked.plan)[operator][holder.source]
+    return OperatorWatermark(after=after, held_by=held_by, split=holder.split or None)
 
 
 def _counted(
@@ -171,7 +199,7 @@ def _counted(
 ) -> dict[str, list[Counted]]:
     """Return the counts of the tables of ``entries`` in each partition."""
     tables = [
-        Kept(layout=layout, ttls=tuple(parse_duration(ttl) for ttl in (entry.ttl, entry.edited) if ttl is not None))
+        Kept(layout=layout, ttls=tuple(parse_duration(ttl) for ttl in (entry.ttl or "0 ms", entry.edited) if ttl))
         for entry in entries
         for layout in entry.layouts
     ]
@@ -233,10 +261,15 @@ def _entry_state(
     )
 
 
-def _stored_tables(partitions: Mapping[int, Manifest]) -> dict[str, Amount]:
-    """Return the stored amount of each table over all partitions, according to the manifests."""
+def _stored_tables(partitions: Mapping[int, Manifest], layouts: Sequence[StateLayout]) -> dict[str, Amount]:
+    """Return the stored amount of each table over all partitions, according to the manifests.
+
+    The buckets of a table by time count as one table.
+    """
     amounts: dict[str, Amount] = {}
     for partition in partitions.values():
         for name, amount in stored_amounts(partition.tables).items() if partition.tables is not None else ():
-            amounts[name] = amounts.get(name, Amount()) + amount
+            layout = layout_of(name, layouts)
+            whole = _BUCKET.sub("", name) if layout is None else layout.name
+            amounts[whole] = amounts.get(whole, Amount()) + amount
     return amounts

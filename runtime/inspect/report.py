@@ -17,11 +17,13 @@ from hintplan.plans.settings.state import readable_ttl
 from hintplan.plans.text.aligned import aligned_rows, unpainted
 from hintplan.plans.text.counts import count, human_bytes
 from hintplan.plans.text.escapes import clean
+from hintplan.runtime.engine.watermarks import watermark_text
 from hintplan.runtime.inspect.contents import (
     Amount,
     CheckpointState,
     EntryState,
     OperatorState,
+    OperatorWatermark,
     QueryState,
     UnderEdit,
 )
@@ -91,6 +93,8 @@ def _lines(query: QueryState, now: int, whole: int) -> Iterator[_Line]:
     """Yield the lines of a query, with its operators ordered by size; ``whole`` is the size of all queries in bytes."""
     for operator in sorted(query.operators, key=_bytes, reverse=True):
         yield _Line(part="operator", left=clean(_name(operator)))
+        if operator.watermark is not None:
+            yield _Line(part="state", left=clean(f"   {_watermark(operator.watermark)}"))
         wide = max(len(entry.name) for entry in operator.entries)
         for entry in operator.entries:
             left = clean(f"   {entry.name:<{wide}}  {entry.input or ''}".rstrip())
@@ -125,6 +129,18 @@ def bytes_left(amount: Amount, edit: UnderEdit) -> int:
 
 def _ttl(entry: EntryState) -> str:
     return _UNKNOWN if entry.ttl is None else readable_ttl(entry.ttl)
+
+
+def _watermark(watermark: OperatorWatermark) -> str:
+    """Return a watermark as text.
+
+    >>> _watermark(OperatorWatermark(after=19_000, held_by="watermark_bid", split="bids/3"))
+    'watermark 1970-01-01 00:00:19 UTC, held back by bids/3 of watermark_bid'
+    """
+    text = watermark_text(watermark.after)
+    if watermark.held_by is None:
+        return text
+    return f"{text}, held back by {f'{watermark.split} of ' if watermark.split else ''}{watermark.held_by}"
 
 
 def _name(operator: OperatorState) -> str:
@@ -241,11 +257,24 @@ _ADDED = ("rows", "bytes", "expire-in-1h", "expired")
 
 
 def _operator_json(operator: OperatorState, now: int) -> dict[str, Any]:
+    watermark = operator.watermark
+    of_time = (
+        {}
+        if watermark is None
+        else {
+            "watermark": {
+                "at": watermark.after,
+                "held-by": watermark.held_by,
+                "split": watermark.split,
+            }
+        }
+    )
     return {
         "id": operator.id,
         "status": operator.status,
         "was": operator.was,
         "may-be-kept": operator.keepable,
+        **of_time,
         "state": [_entry_json(entry, now) for entry in operator.entries],
     }
 

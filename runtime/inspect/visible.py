@@ -50,7 +50,7 @@ def state_rows(
     layout = _layout(entry, state, table)
     owned = _owned(opened, operator, state, query)
     # Map all segments before the first row is read, because a run may remove the files in the meantime.
-    partitions = at_last_batches(opened, lambda batches: _runs(opened, owned, batches, kept[operator], layout.name))
+    partitions = at_last_batches(opened, lambda batches: _runs(opened, owned, batches, kept[operator], layout))
     now = int(time.time() * 1000) if at is None else at
     ttl = parse_duration(entry.ttl or "0 s")
     schema = layout.schema.remove(layout.schema.get_field_index(HASH))
@@ -105,9 +105,9 @@ def _owned(opened: OpenCheckpoint, operator: str, state: str, query: str | None)
 
 
 def _runs(
-    opened: OpenCheckpoint, owned: OwnedState | None, batches: Batches, entries: Sequence[Entry], table: str
+    opened: OpenCheckpoint, owned: OwnedState | None, batches: Batches, entries: Sequence[Entry], layout: StateLayout
 ) -> list[list[pa.Table]]:
-    """Return the segments of the table in each partition."""
+    """Return the segments of each table with ``layout`` in each partition."""
     if owned is None:
         return []
     files, partitions = stored(opened, owned, batches)
@@ -116,7 +116,7 @@ def _runs(
             f"the state of {owned.operator} in {opened.root} has another layout than the plan's operator needs",
             hint="look at it with the version of hintplan that wrote the checkpoint",
         )
-    return [stored_runs(files, manifest, table) for manifest in partitions.values()]
+    return [runs for manifest in partitions.values() for runs in stored_runs(files, manifest, layout)]
 
 
 def _visible(

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from hintplan.runtime.kernels.changelog import overdrawn
 from hintplan.runtime.kernels.values import VALUE, GroupedRows, RowValues
 from hintplan.runtime.state.identity import Mask, encode_groups
-from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash
+from hintplan.runtime.state.stored_rows import StoredRows
 
 PLACES = "__places"
 
@@ -61,7 +61,7 @@ class OrderedChange:
 
 
 def update_ordered_values(
-    state: KeyedState, batch: GroupedRows, given: RowValues, used: Mask, numbered: Int64s, now: int, *, distinct: bool
+    state: StoredRows, batch: GroupedRows, given: RowValues, used: Mask, numbered: Int64s, now: int, *, distinct: bool
 ) -> OrderedChange:
     """Apply the values ``given`` in a batch, if they are ``used``, to ``state``; return the change.
 
@@ -163,7 +163,7 @@ def by_entry(entry: Int64s, place: Int64s, entries: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(place[order]))
 
 
-def all_placed(state: KeyedState, batch: GroupedRows, groups: Int64s) -> PlacedValues:
+def all_placed(state: StoredRows, batch: GroupedRows, groups: Int64s) -> PlacedValues:
     """Return all values of these ``groups`` of the batch."""
     parts = [(np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], state.layout.schema.field(VALUE).type))]
     for place, code in state.scan(batch.keys.take(groups), batch.hashes[groups]):

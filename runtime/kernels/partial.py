@@ -20,12 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hintplan.runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
 from hintplan.runtime.kernels.changelog import summable_pieces, weights_of
 from hintplan.runtime.kernels.in_steps import are_large, has_range
+from hintplan.runtime.kernels.slices import Slices, grouped_by
 from hintplan.runtime.operator import hash_column
-from hintplan.runtime.state.identity import Mask, hashed_groups
+from hintplan.runtime.state.identity import Mask
 from hintplan.runtime.state.layout import Int64s
 
 WEIGHT, ROWS = "__weight", "__rows"
@@ -38,7 +40,8 @@ _WORTH = 4
 class PartialSums:
     """The partial aggregation of ``accumulators`` by ``keys`` over ``columns``.
 
-    If ``required``, rows are always summed up; else only if their number falls to a quarter or less.
+    If ``required``, rows are always summed up; else only if their number falls to a quarter or less. ``slices`` adds
+    the slice of each row to ``columns``, for a window aggregate.
     """
 
     columns: pa.Schema
@@ -46,6 +49,7 @@ class PartialSums:
     keys: tuple[str, ...]
     accumulators: tuple[Accumulator, ...]
     required: bool
+    slices: Slices | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -57,14 +61,12 @@ class PartialSums:
 
     def lift(self, rows: pa.Table) -> pa.Table:
         """Return each row of a delta as a partial row of its own."""
-        return self._partial(rows, weights_of(rows))
+        return self._partial(self._sliced(rows), weights_of(rows))
 
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
         """Sum up the rows of a delta into few partial rows; None if that is not worth it."""
-        batch = rows.combine_chunks()
-        groups, first = hashed_groups(
-            [batch[name].combine_chunks() for name in self.keys], batch[hash_column(0)].to_numpy()
-        )
+        batch = self._sliced(rows).combine_chunks()
+        groups, first = grouped_by(batch, self.keys, batch[hash_column(0)].to_numpy())
         if not self.required and _WORTH * len(first) > batch.num_rows:
             return None
         weights = weights_of(batch)
@@ -74,6 +76,9 @@ class PartialSums:
             number = np.where(large[groups], np.arange(len(groups)), number)
             _, groups = np.unique(groups * (int(number.max()) + 1) + number, return_inverse=True)
         return self._summed(batch, weights, groups)
+
+    def _sliced(self, rows: pa.Table) -> pa.Table:
+        return rows if self.slices is None else self.slices.added_to(rows)
 
     def _are_large(self, batch: pa.Table, weights: Int64s | None, groups: Int64s, size: int) -> Mask:
         sums = [a for a in self.accumulators if has_range(a)]
@@ -106,3 +111,10 @@ class PartialSums:
     def _table(self, rows: pa.Table, sums: list[pa.Array], weight: Int64s, number: Int64s) -> pa.Table:
         keys = [rows[key] for key in self.keys]
         return pa.table([*keys, *sums, weight, number, rows[hash_column(0)]], names=self.schema.names).cast(self.schema)
+
+
+def rows_behind(rows: pa.Table | None) -> int:
+    """Return the number of input rows that a delta represents."""
+    if rows is None:
+        return 0
+    return int(pc.sum(rows[ROWS]).as_py() or 0) if ROWS in rows.column_names else rows.num_rows

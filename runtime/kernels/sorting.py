@@ -21,6 +21,7 @@ from hintplan.plans.declarations.computations import SortKey
 from hintplan.runtime.state.identity import without_chunks
 from hintplan.runtime.state.layout import Int64s
 
+_BITS = 63
 _NOT_SIGN = np.int64(np.iinfo(np.int64).max)
 
 
@@ -37,7 +38,35 @@ def sorted_rows(rows: pa.Table, groups: Int64s, order: Sequence[SortKey], ties: 
             keys.append(-nulls if key.nulls == "first" else nulls)
         numbers = _numbers(column)
         keys.append(~numbers if key.direction == "desc" else numbers)
-    places: Int64s = np.lexsort([ties, *reversed(keys)])
+    return sorted_by([*keys, ties])
+
+
+def sorted_by(keys: Sequence[Int64s]) -> Int64s:
+    """Return the places sorted by ``keys``, the first of which is the most significant one; equal ones stay in order.
+
+    Keys that fit into 63 bits together, best with the place itself, are sorted as one integer: ten times as fast.
+    """
+    size = len(keys[0])
+    if not (keys[-1][1:] < keys[-1][:-1]).any():
+        keys = keys[:-1]  # the places have the same order
+    lows = [int(key.min(initial=0)) for key in keys]
+    bits = [(int(key.max(initial=0)) - low).bit_length() for key, low in zip(keys, lows, strict=True)]
+    of_place = size.bit_length()
+    places: Int64s
+    if sum(bits) > _BITS:
+        places = np.lexsort(keys[::-1])
+        return places
+    packed = np.zeros(size, np.int64)
+    for key, low, width in zip(keys, lows, bits, strict=True):
+        packed <<= width
+        packed |= key - low
+    if sum(bits) + of_place > _BITS:
+        places = np.argsort(packed, kind="stable")
+    else:
+        packed <<= of_place
+        packed |= np.arange(size)
+        packed.sort()
+        places = packed & ((1 << of_place) - 1)
     return places
 
 

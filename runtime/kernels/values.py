@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from hintplan.runtime.kernels.changelog import overdrawn
 from hintplan.runtime.state.identity import Mask, encode_groups
-from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash
+from hintplan.runtime.state.stored_rows import StoredRows
 
 VALUE = "__value"
 
@@ -80,14 +80,14 @@ class ValueChange:
         return values
 
 
-def update_values(state: KeyedState, batch: GroupedRows, given: RowValues, now: int) -> ValueChange:
+def update_values(state: StoredRows, batch: GroupedRows, given: RowValues, now: int) -> ValueChange:
     """Apply the values ``given`` in a batch to ``state`` and return the change; NULL is no value."""
     used = np.asarray(pc.is_valid(given.values))
     return update_value_rows(state, batch, (given.values,), used, given.hashes, now)
 
 
 def update_value_rows(
-    state: KeyedState, batch: GroupedRows, given: Sequence[pa.Array], is_used: Mask, given_hashes: Int64s, now: int
+    state: StoredRows, batch: GroupedRows, given: Sequence[pa.Array], is_used: Mask, given_hashes: Int64s, now: int
 ) -> ValueChange:
     """Apply the tuples of values of the rows that are used to ``state``; return the change.
 

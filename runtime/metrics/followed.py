@@ -60,7 +60,9 @@ class Followed:
     def look(self) -> bool:
         """Read finished batches, and the start of running ones; return True while the run is active."""
         execution, plan = self._execution, self.measured.plan
+        unfinished = execution.active
         if plan.mode == "streaming":
+            unfinished = execution.is_unfinished
             if execution.times_read == self._times_read:  # else the code that waits for the run has read them
                 execution.read_batches()
             self._times_read = execution.times_read
@@ -74,7 +76,7 @@ class Followed:
                     began = self.clock()
                     self._since[query] = (work.ended, began)
                     self.measured.into.set(table.BATCH_RUNNING, partial(self._running, began), plan.name, query)
-        return bool(execution.active)
+        return bool(unfinished)
 
     def _running(self, began: float) -> float:
         return self.clock() - began

@@ -18,6 +18,7 @@ from hintplan.plans.operators import Scan
 from hintplan.runtime.metrics import table
 from hintplan.runtime.metrics.measurements import Measurements
 from hintplan.runtime.metrics.table import Metric
+from hintplan.runtime.operator import FOREVER
 from hintplan.runtime.progress import BatchProgress, JobProgress, OperatorProgress
 from hintplan.runtime.sources import lag
 
@@ -57,6 +58,8 @@ class Measured:
         plan, into = self.plan, self.into
         for operator in plan.operators:
             for entry in operator.state:
+                if entry.ttl is None:
+                    continue  # it lives by the watermark
                 labels = (plan.name, operator.id, operator.op, entry.name)
                 into.set(table.STATE_TTL, parse_duration(entry.ttl) / 1000, *labels)
         for query, sinks in self.queries.items():
@@ -109,6 +112,11 @@ class Measured:
         into.set(table.STATE_SIZE, progress.state_bytes, *labels)
         oldest = None if progress.oldest_write is None else progress.oldest_write / 1000
         into.set(table.STATE_OLDEST, oldest, *labels)
+        if (time := progress.event_time) is not None:
+            ended = time.watermark in (None, FOREVER)
+            into.set(table.WATERMARK, None if ended else (time.watermark or 0) / 1000, *labels)
+            into.add(table.LATE_ROWS, time.late_rows, *labels)
+            into.set(table.OPEN_WINDOWS, time.open_windows, *labels)
         for count, value in progress.counts.items():
             into.add(table.OPERATOR_COUNTED, value, *labels, count)
         for operation, value in progress.file_operations.items():

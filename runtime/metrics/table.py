@@ -123,6 +123,15 @@ STATE_FILE_OPERATIONS = _counter(
     "Requests of the state to its file system: `reads`, `writes`, `lists`, `deletes`.",
 )
 
+WATERMARK = _gauge(
+    "operator.watermark_time",
+    "s",
+    _OPERATOR,
+    "The watermark of an operator that goes by event time, since 1970; absent before the first and after the last.",
+)
+LATE_ROWS = _counter("operator.late_rows", "{row}", _OPERATOR, "Rows that were dropped because they came too late.")
+OPEN_WINDOWS = _gauge("operator.open_windows", "{window}", _OPERATOR, "Windows, or rows, that wait for the watermark.")
+
 LOOKUPS = _counter("lookup.lookups", "{row}", _OPERATOR, "Rows that were looked up.")
 LOOKUP_HITS = _counter("lookup.hits", "{row}", _OPERATOR, "Lookups that the cache answered (`hitCount`).")
 LOOKUP_MISSES = _counter("lookup.misses", "{row}", _OPERATOR, "Lookups that the cache did not answer (`missCount`).")

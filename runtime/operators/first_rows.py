@@ -110,15 +110,15 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
     first = ranked.up_to_end()
     entering = np.flatnonzero(first[len(code) :])
     stays = first[: len(code)]
-    slots = _slots(state, key, code, ~stays, key_of[entering], len(first_of_key))
+    slots = slots_of(state, key, code, ~stays, key_of[entering], len(first_of_key))
     write_again(state, expired, now, deleted=True)
     write_again(state, code[stays & np.isin(key, key_of[entering])], now)
     _put(operator, state, rows.take(entering), hashes[entering], slots, came[entering], now)
     return output.select(operator.output.names), len(entering)
 
 
-def _slots(state: KeyedState, key: Int64s, code: Int64s, leaves: Mask, entering: Int64s, keys: int) -> Int64s:
-    """Return a slot for each row that enters, given its key.
+def slots_of(state: KeyedState, key: Int64s, code: Int64s, leaves: Mask, entering: Int64s, keys: int) -> Int64s:
+    """Return a slot for each row that enters, given its key, among the stored rows with these ``key`` and ``code``.
 
     A row takes the slot of a row that ``leaves``, or else a slot that no live row of the key has.
     """

@@ -19,8 +19,8 @@ from hintplan.runtime.kernels.folds.lists import one_each
 from hintplan.runtime.kernels.ordered_values import OrderedChange, PlacedValues, all_placed, update_ordered_values
 from hintplan.runtime.kernels.values import GroupedRows, RowValues
 from hintplan.runtime.state.identity import Mask, encode_groups
-from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import Int64s
+from hintplan.runtime.state.stored_rows import StoredRows
 
 
 class Order(NamedTuple):
@@ -50,7 +50,7 @@ def _at(accumulator: Accumulator) -> str:
 def changed_in_order(
     order: Order,
     accumulators: Sequence[Accumulator],
-    state: KeyedState,
+    state: StoredRows,
     batch: GroupedRows,
     given: RowValues,
     used: Mask,

@@ -97,8 +97,13 @@ class Building:
     _pins: dict[str, Mapping[str, PinPlace]] = field(default_factory=dict)
     _marks: dict[str, SinkMarks] = field(default_factory=dict)
 
-    def writers(self, results: str | None, counts: RowCounts) -> tuple[Continuation, dict[str, Any]]:
-        """Return how the plan continues with the source order of Spark's queries, and Spark's writer of each query."""
+    def writers(
+        self, results: str | None, counts: RowCounts, *, draining: bool = False
+    ) -> tuple[Continuation, dict[str, Any]]:
+        """Return how the plan continues with the source order of Spark's queries, and Spark's writer of each query.
+
+        With ``draining``, the next batch closes all windows.
+        """
         continued, reached = self.before.continuation, reached_by_workers(self.spark, self.location)
         run = run_number(self.before.there, int(time.time() * 1000))
         making: dict[str, Callable[[str], Any]] = {}
@@ -107,7 +112,13 @@ class Building:
             self._pins[query.id] = self._pins_of(query, self.before.there, run)
             pins = self._pins[query.id]
             edges = edges_of(
-                self.plan, self.spark, places=places, lookups=self.lookups, pins=pins, objects=self.objects
+                self.plan,
+                self.spark,
+                places=places,
+                lookups=self.lookups,
+                pins=pins,
+                objects=self.objects,
+                draining=draining,
             )
             rows = build_stream(edges, tops(self.plan, query))
             if not is_remote(self.spark):

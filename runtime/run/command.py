@@ -20,6 +20,7 @@ import click
 from click.exceptions import Exit
 
 from hintplan.plans.analysis.by_program import refuse_without_program
+from hintplan.plans.analysis.watermarks import time_operators
 from hintplan.plans.checkpoint.continuation import continuation, refuse
 from hintplan.plans.checkpoint.record import absolute, is_local_path
 from hintplan.plans.commands.options import allow_fact_edits_option, read_plan
@@ -91,6 +92,7 @@ class RunOptions:
 
     path: str
     once: bool
+    drain: bool
     trigger: str | None
     checkpoint: str | None
     expect: str | None
@@ -118,6 +120,11 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
     options = (
         click.argument("path", metavar="PLAN"),
         click.option("--once", is_flag=True, help="Process the existing rows, then stop."),
+        click.option(
+            "--drain",
+            is_flag=True,
+            help="Process the existing rows, close all windows of event time, then stop; the checkpoint ends with it.",
+        ),
         trigger_option("Time between two batches (default 1 s)."),
         click.option(
             "--checkpoint",
@@ -184,7 +191,7 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
 
 SECTIONS = {
     "Batches and checkpoint": Section(
-        flags=("--once", "--trigger", "--checkpoint", "--expect", "--take-over", "--wait", "--lease"),
+        flags=("--once", "--drain", "--trigger", "--checkpoint", "--expect", "--take-over", "--wait", "--lease"),
         example="hintplan run plan.json --checkpoint checkpoint --trigger '10 s'",
     ),
     "Failures and signals": Section(
@@ -269,7 +276,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metr
         from hintplan.runtime.spark.session import shares_machine
         from hintplan.runtime.worker.early_workers import start_workers
 
-        if shares_machine(spark) and (not options.once or may_find_rows(plan, options.checkpoint)):
+        if shares_machine(spark) and (not (options.once or options.drain) or may_find_rows(plan, options.checkpoint)):
             start_workers(spark)
 
         def start(waiting: Waiting) -> Execution | BatchExecution:
@@ -278,6 +285,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metr
                 spark,
                 checkpoint=None if options.checkpoint is None else absolute(options.checkpoint),
                 once=options.once and plan.mode != "batch",
+                drain=options.drain,
                 trigger=options.trigger,
                 take_over=options.take_over,
                 lease=options.lease,
@@ -295,7 +303,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metr
             strategy=_strategy(plan, options),
             can_restart=lambda: not _is_gone(spark),
             health=health,
-            once=options.once,
+            once=options.once or options.drain,
         )
         return run_plan(
             plan,
@@ -309,6 +317,8 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metr
 
 def refuse_wrong_usage(options: RunOptions) -> None:
     """Raise a usage error for options that contradict each other, or that have no effect with any plan."""
+    if options.drain and options.trigger:
+        raise click.UsageError("--drain processes the existing rows and stops; it has no --trigger")
     if options.once and options.trigger:
         raise click.UsageError("--once processes the existing rows and stops; it has no --trigger")
     try:
@@ -335,6 +345,8 @@ def checked_plan(options: RunOptions) -> Plan:
     _tell_digest(plan, options.path, options.expect)
     if plan.mode == "batch":
         _refuse_streaming_options(plan, options)
+    if options.drain and not time_operators(plan):
+        print_message(f"--drain has no effect: no operator of {plan.name} goes by event time")
     refuse_without_program(plan)
     refuse_reach(plan.tables, options.policy, options.checkpoint)
     return plan
@@ -407,6 +419,8 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
         raise click.UsageError(f"{plan.name} is a batch plan: it runs once, so it has no --trigger")
     if options.checkpoint is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no --checkpoint")
+    if options.drain:
+        raise click.UsageError(f"{plan.name} is a batch plan: it closes all windows at its end, so it has no --drain")
     if options.grace is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it stops at once on a signal, so it has no --grace")
     if options.once:

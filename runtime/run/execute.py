@@ -31,6 +31,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.sub_plans import shared_operators
 from hintplan.plans.analysis.validate import plan_problems
+from hintplan.plans.analysis.watermarks import watermark_sources
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import (
     Continuation,
@@ -48,9 +49,16 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.batch.execution import BatchExecution
 from hintplan.runtime.batch.session import Session
 from hintplan.runtime.checkpoint.clock_notes import clock_notes
-from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, local_directory, reached_by_workers
+from hintplan.runtime.checkpoint.files import (
+    NO_FILES,
+    CheckpointFiles,
+    checkpoint_files,
+    local_directory,
+    reached_by_workers,
+)
 from hintplan.runtime.checkpoint.generations import begin_generation, end_generations, old_logs
 from hintplan.runtime.checkpoint.lease import Waiting, lease_seconds
+from hintplan.runtime.checkpoint.process_locks import RunLock
 from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
@@ -60,8 +68,10 @@ from hintplan.runtime.metrics.metrics import Metrics
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results import files
 from hintplan.runtime.run.building import Before, Building, before_run
+from hintplan.runtime.run.draining import drained_queries, queries_by_time, refuse_drained
 from hintplan.runtime.run.execution import Execution
 from hintplan.runtime.run.in_advance import refuse_in_advance
+from hintplan.runtime.run.multi_sink import RowCounts
 from hintplan.runtime.run.needs import refuse_unreachable, started_for
 from hintplan.runtime.run.record_writer import RecordWriter
 from hintplan.runtime.run.sink_batches import refuse_other_batches
@@ -92,6 +102,7 @@ def execute(
     sinks: Mapping[str, SinkFunction] = MappingProxyType({}),
     checkpoint: str | os.PathLike[str] | None = None,
     once: bool = False,
+    drain: bool = False,
     trigger: str | None = None,
     policy: Policy | Mapping[str, Any] = OPEN,
     allow_state_drop: bool = False,
@@ -114,7 +125,9 @@ def execute(
       each micro-batch. After a failure, it may be called again with the same number.
     - ``checkpoint`` is the directory where the run keeps its state between runs, on a file system that all workers
       share. Without it, a local run uses a temporary directory.
-    - ``once`` processes the available input and ends. ``trigger`` is the time between two batches, such as ``'5 s'``.
+    - ``once`` processes the available input and ends. ``drain`` does so too, and then closes all windows that go by
+      event time, after which the checkpoint cannot be continued. A ``once`` run without a checkpoint always drains.
+    - ``trigger`` is the time between two batches, such as ``'5 s'``.
     - ``policy``, which may be a mapping, allows the plan to reach and load more than is always allowed.
     - ``allow_state_drop``: a run refuses a checkpoint with state that the plan does not continue
       (:mod:`hintplan.plans.checkpoint.continuation`). With this flag, it drops that state.
@@ -156,6 +169,8 @@ def execute(
         return jobs
     _refuse_cached(plan)
     refuse_reach(plan.tables, policy, checkpoint)
+    drain = drain or (once and checkpoint is None)
+    once = once or drain
     settings, seconds = _trigger(once, trigger), lease_seconds(lease)
     if once:
         for scan in plan.scans:
@@ -186,6 +201,9 @@ def execute(
     free = await_free(own, checkpoint, waiting, take_over=take_over) if checkpoint is not None and guarded else None
     before = before_run(plan, own, checkpoint, keep_state)
     refuse(before.continuation, checkpoint or "", allow_drop=allow_state_drop)
+    timed = queries_by_time(plan, before.continuation.queries)
+    earlier = drained_queries(before.there, before.recorded, before.continuation.queries)
+    refuse_drained(earlier, timed, checkpoint or "", drain=drain)
     own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
     plan_batches_as_a_whole(own)
     plan_wide_rows(own, sum(len(table.columns) for table in plan.tables.values()))
@@ -231,6 +249,7 @@ def execute(
         sinks={query.id: query.sinks for query in running},
         shared=frozenset(query.id for query in running if query.is_shared),
         scans={record.id: record.readers for record in continued.records},
+        time_sources=watermark_sources(plan),
         followed=followed,
         lock=lock,
         row_counts=counts,
@@ -256,11 +275,18 @@ def execute(
             building.begin_marks(there)
         record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, continued, there)
         for name, writer in writers.items():
+            if name in earlier.drained | earlier.begun:
+                continue  # the last batch of one that was begun is started below
             if lock is not None:
                 lock.require()
             execution.queries[name] = _started(name, writer.trigger(**settings), location)
         if lock is not None:
             lock.stops(own, execution.queries.values())
+        if drain and timed:
+            execution.drain = partial(
+                _drained, building, results, counts, [name for name in timed if name not in earlier.drained], lock
+            )
+            execution.drain_if_read()
         if checkpoint is not None and record is not None:
             if (begun := record_of_begun(record)) is not None:
                 write_record(own, checkpoint, begun)
@@ -307,10 +333,27 @@ def _started(name: str, writer: DataStreamWriter, checkpoint: str) -> StreamingQ
         raise failure_of_spark(f"the query of {name} cannot be started", error) from error
 
 
+def _drained(
+    building: Building, results: str | None, counts: RowCounts, names: Sequence[str], lock: RunLock | None
+) -> dict[str, StreamingQuery]:
+    """Start the last batch of the queries ``names``, which closes all windows.
+
+    It reads what has come since, because a batch after it would find all rows too late.
+    """
+    _, writers = building.writers(results, counts, draining=True)
+    building.begin_marks(checkpoint_files(building.spark, building.location))
+    if lock is not None:
+        lock.require()
+    queries = {name: _started(name, writers[name].trigger(once=True), building.location) for name in names}
+    if lock is not None:
+        lock.stops(building.spark, queries.values())
+    return queries
+
+
 def _is_active(execution: Execution) -> bool:
     """Return True while the run is active, and False once its session has stopped."""
     try:
-        return execution.active
+        return execution.is_unfinished
     except (Py4JError, OSError):
         return False
 

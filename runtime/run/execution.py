@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -77,11 +77,13 @@ class Execution:
     ``queries`` maps query ids to Spark's handles; ``checkpoint`` is the directory of their state. A query has the id of
     its sink; a query with several ``sinks`` has the id of an operator that they share
     (:mod:`hintplan.plans.analysis.streaming_queries`). ``scans`` has the operators that read the sources of a query, in
-    Spark's order, if known. ``followed`` is notified of each batch that has ended, by the thread that reads it first,
+    Spark's order, if known. ``time_sources`` has the sources of the watermark of each operator that goes by event time.
+    ``followed`` is notified of each batch that has ended, by the thread that reads it first,
     and of the end of the run. ``times_read`` counts the reads.
 
     The run holds ``lock`` on its checkpoint until it ends. ``row_counts`` has the rows that a multi-sink query has
-    written per sink and batch. ``failed_tables`` and ``function_failures`` explain a failure.
+    written per sink and batch. ``failed_tables`` and ``function_failures`` explain a failure. ``drain`` starts the last
+    batch of the queries that go by event time, once all have read their input; None if their windows stay open.
     """
 
     queries: dict[str, StreamingQuery]
@@ -92,6 +94,7 @@ class Execution:
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
     scans: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    time_sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     followed: Followed | None = None
     times_read: int = 0
     lock: RunLock | None = None
@@ -99,6 +102,7 @@ class Execution:
     row_counts: dict[tuple[str, int], int] = field(default_factory=dict)
     failed_tables: FailedTables = NO_TABLES
     function_failures: Sequence[FunctionFailed] = ()
+    drain: Callable[[], Mapping[str, StreamingQuery]] | None = None
     _lost: RunError | None = None
     _failure: RunError | None = None
     _seen: dict[str, int] = field(default_factory=dict)
@@ -128,6 +132,11 @@ class Execution:
     def active(self) -> bool:
         """True while any query runs."""
         return any(query.isActive for query in self.queries.values())
+
+    @property
+    def is_unfinished(self) -> bool:
+        """True while any query runs, or waits to be drained."""
+        return self.active or self.drain is not None
 
     @property
     def has_planned(self) -> bool:
@@ -178,7 +187,9 @@ class Execution:
                 first, *other_sinks = self.sinks.get(name, (name,))
                 lookups = self._lookups.get(name, {})
                 before, scans = self._operators.get(name, {}), self.scans.get(name, ())
-                batch = batch_progress(first, progress, before, self.partitions, lookups, waiting, scans)
+                batch = batch_progress(
+                    first, progress, before, self.partitions, lookups, waiting, scans, self.time_sources
+                )
                 self._seen[name] = batch.batch
                 self._operators[name] = batch.operators
                 self._lookups[name] = batch.lookups
@@ -204,10 +215,25 @@ class Execution:
             operators={},
         )
 
+    def drain_if_read(self) -> bool:
+        """Start to close all windows if the queries have read their input and are to be drained; return True then."""
+        if self.drain is None or self.active:
+            return False
+        self.raise_failure()
+        self.read_batches()
+        drain, self.drain = self.drain, None
+        try:
+            self.queries = {**self.queries, **drain()}  # a new one, because other threads read the old one
+        except BaseException:
+            self.stop()
+            raise
+        return True
+
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until all queries have ended, at most ``timeout`` seconds, and return whether they have.
 
-        If a query fails, stop the others and raise RunError with the reason.
+        If a query fails, stop the others and raise RunError with the reason. This method also drains the queries, if
+        the run is to do so.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -215,6 +241,8 @@ class Execution:
             waiting = next((query for query in self.queries.values() if query.isActive), None)
             if waiting is None:
                 self.raise_failure()
+                if self.drain_if_read():
+                    continue
                 self._discard()
                 return True
             if deadline is not None and time.monotonic() >= deadline:
@@ -288,6 +316,7 @@ class Execution:
 
     def stop(self) -> None:
         """Stop all queries now; a batch in progress is dropped and runs again after a restart."""
+        self.drain = None
         for query in self.queries.values():
             stop_query(query)
         _ = self.exception  # which nobody can ask for once the session has ended

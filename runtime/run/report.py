@@ -17,8 +17,16 @@ from hintplan.plans.text.counts import human_bytes, human_duration
 from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.lease import Waited
+from hintplan.runtime.engine.watermarks import watermark_text
 from hintplan.runtime.lookup.metrics import GAUGES
-from hintplan.runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
+from hintplan.runtime.operator import FOREVER
+from hintplan.runtime.progress import (
+    BatchProgress,
+    CachedProgress,
+    EventTimeProgress,
+    JobProgress,
+    OperatorProgress,
+)
 from hintplan.runtime.run.running_text import (
     restart_text,
     running_json,
@@ -107,7 +115,11 @@ class JsonReport:
     def batch(self, batch: BatchProgress) -> None:
         if self._idle(batch):
             return
-        self._print({"event": "batch", **asdict(batch)})
+        record = asdict(batch)
+        for operator in record["operators"].values():
+            if operator["event_time"] is None:
+                del operator["event_time"]
+        self._print({"event": "batch", **record})
 
     def running(self, batch: RunningBatch) -> None:
         self._print({"event": "running", **running_json(batch)})
@@ -139,7 +151,7 @@ class LineReport:
 
     def __init__(self, *, requests: bool = False, once: bool = False) -> None:
         self._requests = requests
-        self._idle, self._behind = _Idle(), Behind(once=once)
+        self._idle, self._behind, self._once = _Idle(), Behind(once=once), once
 
     def batch(self, batch: BatchProgress) -> None:
         behind = self._behind(batch.sink, batch.sources)
@@ -152,6 +164,7 @@ class LineReport:
                     row_count_text(metrics.state_rows),
                     human_bytes(metrics.state_bytes),
                     *counts_text(metrics),
+                    *event_time_text(metrics.event_time),
                 ]
             )
             for name, metrics in batch.operators.items()
@@ -195,7 +208,7 @@ class LineReport:
             print_message(line)
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
-        _say_end(status, summary)
+        _say_end(status, summary, once=self._once)
 
 
 class TableReport:
@@ -215,6 +228,7 @@ class TableReport:
         self._running: dict[str, str] = {}
         self._requests = requests
         self._behind, self._lags = Behind(once=once), dict[str, list[str]]()
+        self._once = once
         # If stdout is the same terminal, rows of print sinks appear above the table. Otherwise they bypass it.
         shared = sys.stdout.isatty()
         console = Console(file=sys.stderr)
@@ -267,7 +281,7 @@ class TableReport:
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         self._live.stop()
-        _say_end(status, summary)
+        _say_end(status, summary, once=self._once)
 
     def _table(self) -> Group:
         from rich.console import Group
@@ -286,6 +300,12 @@ class TableReport:
                 table.add_row(Text(f"  {name}"), *flow, f"{operator.state_rows:,}", human_bytes(operator.state_bytes))
         batches = self._batches.values()
         counted = [f"  {name}   {' '.join(counts_text(operator))}" for name, operator in _counting(batches)]
+        counted += [
+            f"  {name}   {' '.join(event_time_text(operator.event_time))}"
+            for batch in batches
+            for name, operator in batch.operators.items()
+            if operator.event_time is not None
+        ]
         counted += [f"  {lag}" for batch in batches for lag in self._lags[batch.sink]]
         if self._requests:
             counted += [
@@ -329,6 +349,23 @@ def counts_text(operator: OperatorProgress) -> list[str]:
     ]
 
 
+def event_time_text(time: EventTimeProgress | None) -> list[str]:
+    """Return the event time of an operator as text; none if it does not go by the watermark.
+
+    >>> event_time_text(EventTimeProgress(watermark=1_700_000_000_000, held_by="watermark_bid", open_windows=2))
+    ['watermark 2023-11-14 22:13:20 UTC by watermark_bid', '2 windows open']
+    >>> event_time_text(EventTimeProgress(held_by="watermark_bid", late_rows=1))
+    ['no watermark yet from watermark_bid', '1 late row']
+    """
+    if time is None:
+        return []
+    watermark = watermark_text(time.watermark)
+    if time.held_by is not None and time.watermark != FOREVER:
+        watermark += f" {'from' if time.watermark is None else 'by'} {time.held_by}"
+    counted = [_counted(time.open_windows, "window open", "windows open"), _counted(time.late_rows, "late row")]
+    return [watermark, *filter(None, counted)]
+
+
 def requests_text(operators: Iterable[OperatorProgress]) -> str:
     """Return the file operations of the operators' state as text.
 
@@ -357,12 +394,28 @@ def _said(ended: Iterable[BatchProgress | JobProgress]) -> list[str]:
     ]
 
 
-def _say_end(status: str, summary: Mapping[str, Any]) -> None:
+def _say_end(status: str, summary: Mapping[str, Any], *, once: bool) -> None:
     print_message(_closing(status, summary))
+    for line in open_windows(status, summary, once=once):
+        print_message(line)
     for kind, words in (("lookups", lookup_text), ("functions", function_text)):
         for sink, counted in summary.get(kind, {}).items():
             for name, metrics in counted.items():
                 print_message(f"{sink} {name}: {words(metrics)}")
+
+
+def open_windows(status: str, summary: Mapping[str, Any], *, once: bool) -> Iterator[str]:
+    """Yield a line for each operator whose windows the run leaves open, and how to close them after a ``once`` run.
+
+    >>> times = {"window_bid": {"watermark": 19_000, "held_by": "watermark_bid", "late_rows": 0, "open_windows": 2}}
+    >>> list(open_windows("finished", {"event_time": times}, once=True))
+    ['window_bid: 2 windows open, watermark 1970-01-01 00:00:19 UTC · --drain closes them']
+    """
+    for name, time in summary.get("event_time", {}).items():
+        if time["open_windows"]:
+            windows = _counted(time["open_windows"], "window open", "windows open")
+            closes = " · --drain closes them" if once and status == "finished" else ""
+            yield f"{name}: {windows}, {watermark_text(time['watermark'])}{closes}"
 
 
 def cached_text(result: CachedProgress) -> str:

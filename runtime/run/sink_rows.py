@@ -51,7 +51,7 @@ class SinkRows:
             schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
             frame = _in_one_task(spark.createDataFrame(table, schema=schema))
             return self._of_rows(apply_operators(self.calcs, EdgeRows(lambda: frame), edges=self.edges))
-        computed = reduce(lambda rows, step: step(rows), made.steps, table).cast(made.schema)
+        computed = reduce(lambda rows, step: step(rows), made.transformations, table).cast(made.schema)
         computed = computed.select(self.schema.fieldNames())
         return MicroBatch(
             spark=spark,

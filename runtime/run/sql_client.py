@@ -141,7 +141,7 @@ class Engine:
                     execution = self._batch_session(plan).execute(plan, results=kept.directory)
                 else:
                     execution = execute(
-                        plan, spark, checkpoint=checkpoint, once=True, results=kept.directory, policy=self.policy
+                        plan, spark, checkpoint=checkpoint, drain=True, results=kept.directory, policy=self.policy
                     )
                 status = follow(execution, stop, lambda: rows(kept, show))
                 if status == "finished":

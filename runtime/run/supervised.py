@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
@@ -15,6 +15,7 @@ from hintplan.runtime.batch.execution import BatchExecution
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
 from hintplan.runtime.progress import (
     BatchProgress,
+    EventTimeProgress,
     FunctionProgress,
     JobProgress,
     LookupProgress,
@@ -66,6 +67,7 @@ class Totals:
     counts: dict[str, int]
     lookups: dict[str, dict[str, LookupProgress]] = field(default_factory=dict)
     functions: dict[str, dict[str, FunctionProgress]] = field(default_factory=dict)
+    event_time: dict[str, EventTimeProgress] = field(default_factory=dict)
     started: bool = False
 
     def add(self, ended: BatchProgress | JobProgress) -> None:
@@ -80,6 +82,7 @@ class Totals:
         if isinstance(ended, JobProgress):
             self.counts["jobs"] += 1
         else:
+            self.event_time |= {name: time for name, state in ended.operators.items() if (time := state.event_time)}
             self.counts["batches"] += 1
             self.counts["rows_in"] += ended.rows_in
 
@@ -116,6 +119,8 @@ def run_plan(
             elapsed = int((time.monotonic() - began) * 1000)
             start_ms = {} if spark_start_ms is None else {"spark_start_ms": spark_start_ms}
             counted = {**start_ms, "lookups": totals.lookups, "functions": totals.functions, **failure}
+            if totals.event_time:
+                counted["event_time"] = {name: asdict(time) for name, time in totals.event_time.items()}
             if totals.started or as_json or status == "stopped":
                 report.end(status, {"plan": plan.name, **totals.counts, "duration_ms": elapsed, **counted})
     return stop.exit_code if status == "stopped" else 0
@@ -227,6 +232,12 @@ def follow(execution: Execution | BatchExecution, stop: Stop, tell: Callable[[],
     while True:
         tell()
         execution.raise_failure()
+        if isinstance(execution, Execution) and execution.drain is not None and not execution.active:
+            if stop.received:
+                execution.stop()
+                return "stopped"
+            execution.drain_if_read()
+            continue
         if not execution.active:
             execution.await_termination()
             return "finished"

@@ -111,7 +111,7 @@ def _counted(
     if top_rows.in_arrow is None or not drops_rows(edges.plan.tables[sink.table]):
         return None
     made = apply_operators(calcs, top_rows, edges=edges).in_arrow
-    return None if made is None else made.steps[len(top_rows.in_arrow.steps) :]
+    return None if made is None else made.transformations[len(top_rows.in_arrow.transformations) :]
 
 
 def _mark(marks: SinkMarks | None, query: Query, sink: Sink, edges: Edges) -> Mark | None:

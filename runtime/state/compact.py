@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hintplan.runtime.operator import SegmentStore
 from hintplan.runtime.state.keyed import KeyedState
-from hintplan.runtime.state.layout import StateLayout
+from hintplan.runtime.state.layout import StateLayout, bucket_end, layout_of
 from hintplan.runtime.state.manifest import StateTable, read_manifest
 
 
@@ -27,8 +27,12 @@ def compact_tables(
     ``anew`` is True for segments that must be rewritten in any case. Raise RunError if stored tables have other
     layouts.
     """
-    tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout, _ in layouts})
-    return {
-        layout.name: KeyedState(layout, tables[layout.name], store, ttl=ttl, now=now).compact(anew)
-        for layout, ttl in layouts
-    }
+    ttls = {layout.name: ttl for layout, ttl in layouts}
+    tables = read_manifest(manifest, [layout for layout, _ in layouts])
+    compacted = {}
+    for name, table in tables.items():
+        layout = layout_of(name, [layout for layout, _ in layouts])
+        assert layout is not None
+        own = layout.at(bucket_end(name)) if layout.by_time else layout
+        compacted[name] = KeyedState(own, table, store, ttl=ttls[layout.name], now=now).compact(anew)
+    return compacted

@@ -89,19 +89,28 @@ def hashed_groups(columns: Sequence[pa.Array], hashes: Int64s) -> tuple[Int64s, 
     repeated = np.flatnonzero(~begins)
     if repeated.size:
         these, before = pa.array(order[repeated]), pa.array(order[repeated - 1])
-        if not all(_equal(column.take(these), column.take(before)).all() for column in columns):
-            order, begins = _told_apart(columns, hashes, order, begins)
+        same = np.ones(len(repeated), np.bool_)
+        for column in columns:
+            same &= _equal(column.take(these), column.take(before))
+        if not same.all():
+            order, begins = _told_apart(columns, hashes, order, begins, repeated[~same])
     groups = np.empty(len(order), np.int64)
     groups[order] = np.cumsum(begins) - 1
     starts = np.flatnonzero(begins)
     return groups, np.minimum.reduceat(order, starts) if len(starts) else starts
 
 
-def _told_apart(columns: Sequence[pa.Array], hashes: Int64s, order: Int64s, begins: Mask) -> tuple[Int64s, Mask]:
-    """Return ``order`` with equal rows adjacent, even under a shared hash, and a mask of first rows."""
-    shared = ~begins
-    shared[:-1] |= ~begins[1:]
-    places = np.flatnonzero(shared)
+def _told_apart(
+    columns: Sequence[pa.Array], hashes: Int64s, order: Int64s, begins: Mask, differ: Int64s
+) -> tuple[Int64s, Mask]:
+    """Return ``order`` with equal rows adjacent, even under a shared hash, and a mask of first rows.
+
+    ``differ`` are the places in ``order`` of rows that differ from the row before, which has the same hash.
+    """
+    runs = np.cumsum(begins)
+    is_mixed = np.zeros(int(runs[-1]) + 1, np.bool_)
+    is_mixed[runs[differ]] = True
+    places = np.flatnonzero(is_mixed[runs])
     rows = np.sort(order[places])
     codes, _ = encode_groups([pa.array(hashes[rows]), *(column.take(pa.array(rows)) for column in columns)])
     by_hash = np.lexsort((codes, hashes[rows]))

@@ -10,16 +10,29 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from hintplan.runtime.operator import Inheritance
-from hintplan.runtime.state.layout import COUNT, HASH, StateLayout, int64s
+from hintplan.runtime.state.layout import COUNT, HASH, StateLayout, bucket_end, int64s, layout_of
 from hintplan.runtime.state.manifest import SegmentEntry, StateTable, read_manifest, write_manifest
 from hintplan.runtime.state.runs import newest_in
 
 
 def inherit_tables(store: Inheritance, layouts: Sequence[StateLayout]) -> bytes | None:
     """Return the manifest of the inherited parts of tables with ``layouts``; RunError if the layouts differ."""
-    fingerprints = {layout.name: layout.fingerprint for layout in layouts}
-    before = [read_manifest(manifest, fingerprints) for manifest in store.manifests]
-    return write_manifest({layout.name: _inherited(store, layout, before) for layout in layouts})
+    before = [read_manifest(manifest, layouts) for manifest in store.manifests]
+    tables = {}
+    for layout in layouts:
+        for own in _tables(layout, before):
+            table = _inherited(store, own, before)
+            if table.segments or not layout.by_time:
+                tables[own.name] = table
+    return write_manifest(tables)
+
+
+def _tables(layout: StateLayout, before: Sequence[dict[str, StateTable]]) -> list[StateLayout]:
+    """Return the layout of each table that has ``layout``: of each bucket of old partitions, if it is by time."""
+    if not layout.by_time:
+        return [layout]
+    names = {name for tables in before for name in tables}
+    return [layout.at(end) for end in sorted(bucket_end(name) for name in names if layout_of(name, [layout]))]
 
 
 def _inherited(store: Inheritance, layout: StateLayout, before: Sequence[dict[str, StateTable]]) -> StateTable:
@@ -27,7 +40,12 @@ def _inherited(store: Inheritance, layout: StateLayout, before: Sequence[dict[st
 
     Old partitions share no rows, so only the segments of each of them must stay in order.
     """
-    entries = [(entry, part) for part, tables in enumerate(before) for entry in tables[layout.name].segments]
+    entries = [
+        (entry, part)
+        for part, tables in enumerate(before)
+        if layout.name in tables
+        for entry in tables[layout.name].segments
+    ]
     entries.sort(key=lambda pair: pair[0].last_write)
     segments: list[SegmentEntry] = []
     older: list[list[pa.Table]] = [[] for _ in before]

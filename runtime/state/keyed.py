@@ -66,6 +66,16 @@ class KeyedState:
         self._added: list[tuple[pa.Table, bool]] = []
         self._known: _Runs | None = None
 
+    @property
+    def count(self) -> int:
+        """The number of stored rows, including expired rows that are not dropped yet."""
+        return self._rows
+
+    @property
+    def segments(self) -> int:
+        """The number of segments after the batch, if it merges none."""
+        return len(self._entries) + len(self._added)
+
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def _runs(self) -> _Runs:
@@ -176,6 +186,19 @@ class KeyedState:
         keep[chosen] = keep_newest(same, lambda rows: self.take(code[chosen[rows]], names))
         return keep
 
+    def rows(self) -> pa.Table:
+        """Return all live rows, in the layout's schema and in order of hash."""
+        tables = self._runs().tables
+        if not tables:
+            return self.layout.schema.empty_table()
+        rows, order = newest_versions(self.layout, tables)
+        live = int64s(rows, COUNT)[order] > 0
+        if self._ttl:
+            live &= int64s(rows, WRITE)[order] + self._ttl > self._now
+        if len(tables) == 1 and live.all():
+            return rows
+        return taken(rows, order[live])
+
     def take(self, codes: Int64s, names: list[str]) -> pa.Table:
         """Return the columns ``names`` of the rows with these codes, in that order; chunked if that costs less."""
         tables, offsets, _ = self._runs()
@@ -210,6 +233,19 @@ class KeyedState:
                 result[part] = int64s(table, name)[codes[part] - offsets[index]]
         return result
 
+    def up_to(self, name: str, highest: int) -> Int64s:
+        """Return the codes of all live rows whose int64 column ``name`` is at most ``highest``."""
+        tables, offsets, shadows = self._runs()
+        pieces = [np.empty(0, np.int64)]
+        for table, offset in zip(tables, offsets, strict=True):
+            rows = np.flatnonzero(int64s(table, name) <= highest)
+            pieces.append(offset + rows[self._visible(table, rows, expired=False)])
+        codes = np.concatenate(pieces)
+        if any(shadows[1:]) and len(codes):  # some may be older versions
+            identity = self.take(codes, self.layout.identity.names)
+            codes = codes[self.find(identity, self.integers(codes, HASH)) == codes]
+        return codes
+
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, rows: pa.Table, present: Mask) -> None:
@@ -230,6 +266,17 @@ class KeyedState:
             rows = rows.take(hash_order(hashes))
         self._added.append((rows.combine_chunks(), bool(present.any())))
         self._known = None
+
+    def clear(self) -> None:
+        """Remove all rows without reading them."""
+        self._added = []
+        self._drop(len(self._entries))
+        self._rows = 0
+
+    def replace(self, rows: pa.Table) -> None:
+        """Store ``rows``, as for :meth:`put`, instead of all rows of the table, which are not read."""
+        self.clear()
+        self.put(rows, np.zeros(rows.num_rows, np.bool_))
 
     def commit(self) -> StateTable:
         """Write the changes, purge expired rows or merge segments if due, and return the table for the manifest."""

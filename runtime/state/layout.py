@@ -15,7 +15,8 @@ Hashes only narrow the search. Identity is always compared on the real columns.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +46,21 @@ def int64s(table: pa.Table, name: str) -> Int64s:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateLayout:
-    """The columns of one state table. ``key`` has the identity columns for probes by prefix, if any."""
+    """The columns of one state table. ``key`` has the identity columns for probes by prefix, if any.
+
+    A layout ``by_time`` is of any number of tables, one for each bucket of time
+    (:mod:`hintplan.runtime.state.time_buckets`).
+    """
 
     name: str
     identity: pa.Schema
     payload: pa.Schema
     key: tuple[str, ...] = ()
+    by_time: bool = False
+
+    def at(self, end: int) -> StateLayout:
+        """Return the layout of the table of the bucket that ends at ``end`` (ms)."""
+        return replace(self, name=f"{self.name}@{end}", by_time=False)
 
     @property
     def schema(self) -> pa.Schema:
@@ -63,3 +73,29 @@ class StateLayout:
         """A digest that changes whenever stored segments could no longer be read with this layout."""
         columns = [f"{field.name}:{field.type}" for field in self.schema]
         return hashlib.sha256("\n".join([*columns, f"key:{self.key}"]).encode()).hexdigest()[:16]
+
+
+def bucket_end(name: str) -> int:
+    """Return the end of the bucket whose table has this name."""
+    return int(name.rpartition("@")[2])
+
+
+def layout_of(name: str, layouts: Sequence[StateLayout]) -> StateLayout | None:
+    """Return the layout of the table with this name, which may be of a bucket; None if ``layouts`` have no such table.
+
+    >>> empty = pa.schema([])
+    >>> slices = StateLayout(name="slices", identity=empty, payload=empty, by_time=True)
+    >>> layout_of("slices@-5000", [slices]).name, layout_of("slices", [slices]), layout_of("slices@x", [slices])
+    ('slices', None, None)
+    """
+    prefix, _, end = name.rpartition("@")
+    for layout in layouts:
+        if (layout.by_time and layout.name == prefix and _is_number(end)) or (
+            not layout.by_time and layout.name == name
+        ):
+            return layout
+    return None
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()

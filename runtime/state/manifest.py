@@ -7,10 +7,11 @@ fingerprint of each layout. State that this code cannot read is refused, never d
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from hintplan.plans.errors import RunError
+from hintplan.runtime.state.layout import StateLayout, layout_of
 
 FORMAT = 1
 
@@ -60,13 +61,19 @@ def write_manifest(tables: Mapping[str, StateTable]) -> bytes | None:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def read_manifest(data: bytes | None, fingerprints: Mapping[str, str]) -> dict[str, StateTable]:
-    """Decode a manifest for the layouts in ``fingerprints`` (by table name); RunError if it does not fit them."""
+def read_manifest(data: bytes | None, layouts: Sequence[StateLayout]) -> dict[str, StateTable]:
+    """Decode a manifest of tables with ``layouts``; RunError if it does not fit them.
+
+    A layout by time may have any number of tables, and each other layout has one.
+    """
+    fingerprints = {layout.name: layout.fingerprint for layout in layouts}
+    single = [layout.name for layout in layouts if not layout.by_time]
     if data is None:
-        return {name: StateTable(fingerprint=fingerprint) for name, fingerprint in fingerprints.items()}
+        return {name: StateTable(fingerprint=fingerprints[name]) for name in single}
     stored = read_tables(data)
-    for name in sorted(stored.keys() | fingerprints.keys()):
-        if name not in stored or name not in fingerprints or stored[name].fingerprint != fingerprints[name]:
+    for name in sorted({*stored, *single}):
+        layout = layout_of(name, layouts)
+        if name not in stored or layout is None or stored[name].fingerprint != fingerprints[layout.name]:
             raise RunError(
                 f"the stored state table {name!r} has another layout than the plan's operator needs",
                 hint="run the plan and the version of hintplan that wrote the checkpoint, or start with a new one",

@@ -9,14 +9,14 @@ import pyarrow as pa
 from hintplan.runtime.operator import Result, SegmentStore
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import StateLayout
-from hintplan.runtime.state.manifest import read_manifest, write_manifest
+from hintplan.runtime.state.manifest import StateTable, read_manifest, write_manifest
 
 
 def open_tables(
     layouts: Sequence[StateLayout], manifest: bytes | None, store: SegmentStore, *, ttls: Sequence[int], now: int
 ) -> dict[str, KeyedState]:
     """Return the tables with ``layouts`` by name, each with its TTL in ms; RunError if stored columns differ."""
-    tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout in layouts})
+    tables = read_manifest(manifest, layouts)
     return {
         layout.name: KeyedState(layout, tables[layout.name], store, ttl=ttl, now=now)
         for layout, ttl in zip(layouts, ttls, strict=True)
@@ -32,7 +32,13 @@ def commit_states(
     states: Mapping[str, KeyedState], output: pa.Table, rows_in: int, metrics: tuple[int, ...] = ()
 ) -> Result:
     """Commit the changes in ``states``, and return the result of the batch."""
-    tables = {name: state.commit() for name, state in states.items()}
+    return result_of({name: state.commit() for name, state in states.items()}, output, rows_in, metrics)
+
+
+def result_of(
+    tables: Mapping[str, StateTable], output: pa.Table, rows_in: int, metrics: tuple[int, ...] = ()
+) -> Result:
+    """Return the result of a batch that leaves ``tables``."""
     return Result(
         output=output,
         manifest=write_manifest(tables),

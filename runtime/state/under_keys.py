@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 
-from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.identity import Mask, hashed_groups, without_chunks
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import COUNT, WRITE, Int64s
 
@@ -33,6 +35,24 @@ def rows_at(state: KeyedState, codes: Int64s, added: pa.Table, chosen: Int64s) -
     place[stored] = np.arange(int(stored.sum()))
     place[fresh] = int(stored.sum()) + np.arange(int(fresh.sum()))
     return pa.concat_tables(parts).combine_chunks().take(pa.array(place, mask=~has)), has
+
+
+def add_copies(state: KeyedState, rows: pa.Table, hashes: Int64s, payload: Mapping[str, Int64s], now: int) -> None:
+    """Add ``rows``, with the columns of the state's identity, to their counts in ``state``.
+
+    ``payload`` has the other columns, which depend on the identity alone.
+    """
+    rows = rows.select(state.layout.identity.names)
+    entries, first = hashed_groups([without_chunks(column) for column in rows.columns], hashes)
+    rows, hashes = rows.take(pa.array(first)), hashes[first]
+    counts = np.bincount(entries, minlength=len(first)).astype(np.int64)
+    codes = state.find(rows, hashes)
+    present = codes >= 0
+    counts[present] += state.integers(codes[present], COUNT)
+    writes = np.full(len(first), now, np.int64)
+    others = [pa.array(payload[field.name][first]) for field in state.layout.payload]
+    data = [pa.array(hashes), *rows.columns, *others, pa.array(counts), pa.array(writes)]
+    state.put(pa.table(data, schema=state.layout.schema), present)
 
 
 def write_again(state: KeyedState, codes: Int64s, now: int, *, deleted: bool = False) -> None:

@@ -1,8 +1,8 @@
 """The manifest of a partition: the state of an operator after a batch, and the locations of its segments.
 
 The file consists of a line with the length of the header, the header in JSON, and small segments, so that a small batch
-needs only one file. It contains the version of this format. An unreadable manifest is refused and never treated as
-empty.
+needs only one file. It contains the version of this format, which is higher for an operator that goes by event time and
+so has a watermark in its header. An unreadable manifest is refused and never treated as empty.
 
 >>> manifest = decode_manifest(encode_manifest(Manifest(operator="join_o_c", batch=3, run=7), []), "3.7.manifest")
 >>> manifest.operator, manifest.segments
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
+WATERMARK_FORMAT = 2
+"""The format of a manifest with a watermark. Code that knows no watermarks refuses it, and so never loses one."""
 RESTORE = (
     "restore it, or the whole checkpoint, from a backup, then run again; a checkpoint that cannot be restored is lost: "
     "start with a new directory and an empty sink"
@@ -34,15 +36,18 @@ _ALIGNED = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFormat:
-    """A file format: ``magic`` and ``version`` at the start. Messages call a file ``one``, and the format ``of``."""
+    """A file format: ``magic`` and one of ``versions`` at the start.
+
+    Messages call a file ``one``, and the format ``of``.
+    """
 
     magic: str
-    version: int
+    versions: tuple[int, ...]
     one: str
     of: str
 
 
-_MANIFESTS = FileFormat(magic="hintplan-state", version=FORMAT, one="a manifest", of="state")
+_MANIFESTS = FileFormat(magic="hintplan-state", versions=(FORMAT, WATERMARK_FORMAT), one="a manifest", of="state")
 
 
 class DamagedFile(RunError):
@@ -69,12 +74,33 @@ class SegmentRef:
     high: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SplitMark:
+    """The highest mark of a split of a source, in ms, and the time (ms) of the last batch with a row of it."""
+
+    split: str
+    highest: int
+    seen: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredWatermark:
+    """The watermark of an operator ``after`` a batch, in ms, and the marks of each of its sources, by split.
+
+    ``since`` is the time (ms) of the operator's first batch.
+    """
+
+    after: int
+    since: int
+    marks: tuple[tuple[SplitMark, ...], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The state of ``operator`` with ``lineage`` in a partition after ``batch``, written by ``run``.
 
     ``tables`` is the operator's own manifest, or None if it has no state. ``segments`` are the locations of the
-    segments that it names.
+    segments that it names. ``watermark`` is None unless the operator goes by event time.
     """
 
     operator: str
@@ -87,6 +113,7 @@ class Manifest:
     state_bytes: int = 0
     tables: bytes | None = None
     segments: Mapping[str, SegmentRef] = field(default_factory=dict)
+    watermark: StoredWatermark | None = None
 
 
 def encode_manifest(manifest: Manifest, inline: Sequence[bytes | pa.Buffer]) -> bytes:
@@ -96,13 +123,23 @@ def encode_manifest(manifest: Manifest, inline: Sequence[bytes | pa.Buffer]) -> 
     }
     header["tables"] = None if manifest.tables is None else manifest.tables.decode()
     header["segments"] = {name: _listed(ref) for name, ref in manifest.segments.items()}
-    return framed(_MANIFESTS, header, inline)
+    if manifest.watermark is None:
+        header.pop("watermark")
+        return framed(_MANIFESTS, header, inline)
+    marks = [[[mark.split, mark.highest, mark.seen] for mark in source] for source in manifest.watermark.marks]
+    header["watermark"] = {"after": manifest.watermark.after, "since": manifest.watermark.since, "marks": marks}
+    return framed(_MANIFESTS, header, inline, WATERMARK_FORMAT)
 
 
-def framed(files: FileFormat, header: Mapping[str, Any], pieces: Iterable[bytes | pa.Buffer]) -> bytes:
-    """Return a file of this format, with the ``header``, followed by ``pieces`` at their :func:`offsets`."""
+def framed(
+    files: FileFormat, header: Mapping[str, Any], pieces: Iterable[bytes | pa.Buffer], version: int | None = None
+) -> bytes:
+    """Return a file of this format, with the ``header``, followed by ``pieces`` at their :func:`offsets`.
+
+    Its version is the first one, or ``version``.
+    """
     text = json.dumps(header, separators=(",", ":")).encode()
-    first = f"{files.magic} {files.version} {len(text)} {zlib.crc32(text):08x}"
+    first = f"{files.magic} {version or files.versions[0]} {len(text)} {zlib.crc32(text):08x}"
     parts: list[bytes | pa.Buffer] = [first.ljust(_FIRST_LINE - 1).encode(), b"\n", text, b"\n"]
     parts.append(bytes(-(_FIRST_LINE + len(text) + 1) % _ALIGNED))
     for piece in pieces:
@@ -127,7 +164,18 @@ def decode_manifest(data: bytes | pa.Buffer, path: str) -> Manifest:
     header, _ = unframed(_MANIFESTS, data, path)
     tables = header.pop("tables")
     segments = {name: SegmentRef(*ref) for name, ref in header.pop("segments").items()}
-    return Manifest(**header, tables=None if tables is None else tables.encode(), segments=segments)
+    stored = header.pop("watermark", None)
+    return Manifest(
+        **header,
+        tables=None if tables is None else tables.encode(),
+        segments=segments,
+        watermark=None if stored is None else _watermark(stored),
+    )
+
+
+def _watermark(stored: Mapping[str, Any]) -> StoredWatermark:
+    marks = tuple(tuple(SplitMark(*mark) for mark in source) for source in stored["marks"])
+    return StoredWatermark(after=stored["after"], since=stored["since"], marks=marks)
 
 
 def body_start(data: bytes | pa.Buffer, path: str) -> int:
@@ -158,9 +206,10 @@ def _header_end(files: FileFormat, data: bytes | pa.Buffer, path: str) -> int:
     words = bytes(view[:_FIRST_LINE]).decode(errors="replace").split()
     if len(view) < _FIRST_LINE or len(words) != 4 or words[0] != files.magic or not words[2].isdecimal():
         raise DamagedFile(path, f"does not begin as {files.one} does")
-    if words[1] != str(files.version):
+    if words[1] not in map(str, files.versions):
+        known = f"format{'s' if len(files.versions) > 1 else ''} {' and '.join(map(str, files.versions))}"
         raise RunError(
-            f"{path} has {files.of} format {words[1]}, this version of hintplan reads format {files.version}",
+            f"{path} has {files.of} format {words[1]}, this version of hintplan reads {known}",
             hint="run the plan with the version of hintplan that wrote the checkpoint, or use a new checkpoint",
         )
     end = _FIRST_LINE + int(words[2])

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 _KEPT_BYTES = 1 << 30
 """The maximum size of mapped files, which count as memory of the worker while the system keeps their pages."""
-_KEPT_SEGMENTS = 256
+_KEPT_SEGMENTS = (256, 4096)
+"""The maximum number of segments: a quarter of the files that the process may open, between these bounds."""
 
 Key = tuple[str, int]
 """The path of a file, with its root, and the offset of the segment in it."""
@@ -26,9 +27,9 @@ Key = tuple[str, int]
 class OpenSegments:
     """The most recently used tables by location: at most ``segments`` tables, and at most ``limit`` bytes."""
 
-    def __init__(self, limit: int = _KEPT_BYTES, segments: int = _KEPT_SEGMENTS) -> None:
+    def __init__(self, limit: int = _KEPT_BYTES, segments: int | None = None) -> None:
         self._limit = limit
-        self._segments = segments
+        self._segments = _most_segments() if segments is None else segments
         self._tables: OrderedDict[Key, pa.Table] = OrderedDict()
         self._size = 0
 
@@ -56,3 +57,13 @@ class OpenSegments:
         table = self._tables.pop(key, None)
         if table is not None:
             self._size -= table.nbytes
+
+
+def _most_segments() -> int:
+    low, high = _KEPT_SEGMENTS
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return low
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return high if files == resource.RLIM_INFINITY else max(low, min(high, files // 4))

@@ -22,7 +22,14 @@ import pyarrow as pa
 from hintplan.plans.errors import RunError
 from hintplan.runtime.storage.files import ByteSink, Files
 from hintplan.runtime.storage.local_files import let_pages_go
-from hintplan.runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, encode_manifest, offsets
+from hintplan.runtime.storage.manifest import (
+    DamagedFile,
+    Manifest,
+    SegmentRef,
+    StoredWatermark,
+    encode_manifest,
+    offsets,
+)
 from hintplan.runtime.storage.names import MANIFEST, SEGMENT, WRITTEN, file_name, newest, parse_name
 from hintplan.runtime.storage.old_scales import sweep_old_scales
 from hintplan.runtime.storage.open_segments import OpenSegments
@@ -161,6 +168,12 @@ class PartitionStore:
         return None if self.before is None else self.before.tables
 
     @property
+    def watermark(self) -> StoredWatermark | None:
+        """The watermark before the batch; a new partition has the one of the partitions before it, which all agree."""
+        stored = (self.before,) if self.before is not None else self.inherited
+        return next((manifest.watermark for manifest in stored if manifest.watermark is not None), None)
+
+    @property
     def manifests(self) -> tuple[bytes, ...]:
         """The operator's manifests of the partitions that had the hashes of this one before."""
         return tuple(manifest.tables for manifest in self.inherited if manifest.tables is not None)
@@ -218,23 +231,31 @@ class PartitionStore:
         if self._pending.pop(segment, None) is None:
             self._refs.pop(segment)  # the sweep removes the file when no manifest names it
 
-    def is_changed(self, tables: bytes | None, state_rows: int) -> bool:
-        """Return whether there is anything to write."""
+    def is_changed(self, tables: bytes | None, state_rows: int, watermark: StoredWatermark | None = None) -> bool:
+        """Return whether there is anything to write; a ``watermark`` of None stays as it is."""
+        if watermark not in (None, self.watermark):
+            return True
         if self._pending or self.before is None or self.before.segments != self._refs:
             return True
         return (self.before.tables, self.before.state_rows) != (tables, state_rows)
 
     def publish(
-        self, tables: bytes | None, state_rows: int, state_bytes: int, *, sweeping: bool = True
+        self,
+        tables: bytes | None,
+        state_rows: int,
+        state_bytes: int,
+        *,
+        watermark: StoredWatermark | None = None,
+        sweeping: bool = True,
     ) -> Manifest | None:
         """Write the manifest of the batch unless nothing has changed, and return the manifest in force.
 
-        If another attempt was first, its manifest is equal, except for the names of segments. With ``sweeping``, files
-        that no batch needs are removed periodically.
+        If another attempt was first, its manifest is equal, except for the names of segments. A ``watermark`` of None
+        stays as it is. With ``sweeping``, files that no batch needs are removed periodically.
         """
         after: Manifest | None
-        if self.is_changed(tables, state_rows) or self._is_first_of_run:
-            after, first = self._published(tables, state_rows, state_bytes)
+        if self.is_changed(tables, state_rows, watermark) or self._is_first_of_run:
+            after, first = self._published(tables, state_rows, state_bytes, watermark or self.watermark)
         else:
             after, first = self.before, True
         key = (self._place.root, self._place.scale, self._partition)
@@ -264,7 +285,9 @@ class PartitionStore:
         before = self._batch if self.before is None else self.before.batch
         return (before + self._partition) // SWEEP_EVERY < (self._batch + self._partition) // SWEEP_EVERY
 
-    def _published(self, tables: bytes | None, state_rows: int, state_bytes: int) -> tuple[Manifest, bool]:
+    def _published(
+        self, tables: bytes | None, state_rows: int, state_bytes: int, watermark: StoredWatermark | None
+    ) -> tuple[Manifest, bool]:
         name = file_name(self._batch, self._place.run, MANIFEST)
         inline: dict[str, pa.Buffer] = {}
         for segment, table in self._pending.items():
@@ -286,6 +309,7 @@ class PartitionStore:
             state_bytes=state_bytes,
             tables=tables,
             segments=self._refs,
+            watermark=watermark,
         )
         first = self._files.publish(f"{self._folder}/{name}", encode_manifest(manifest, list(inline.values())))
         self._files.mark(f"{self._folder}/{file_name(self._batch, self._place.run, WRITTEN)}")

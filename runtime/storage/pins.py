@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hintplan.runtime.storage.place import Int64s
 
 FORMAT = 1
-_FILES = FileFormat(magic="hintplan-pin", version=FORMAT, one="a pin", of="pin")
+_FILES = FileFormat(magic="hintplan-pin", versions=(FORMAT,), one="a pin", of="pin")
 _QUESTION_BYTES = 16
 
 Question = bytes

@@ -264,8 +264,8 @@ def parts_of(value: Any) -> Iterator[Any]:
 def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
     (whole,) = blocks("docs/plan-format/example.md", "json")
     excerpts = [excerpt for excerpt in blocks("docs/plan-format", "json") if excerpt != whole]
-    # What only batch plans have, calls of functions, grouping sets, UNNEST, VALUES, and rows that replace each other
-    # stand elsewhere.
+    # What only batch plans have, calls of functions, grouping sets, UNNEST, VALUES, rows that replace each other, and
+    # windows stand elsewhere.
     files = (ROOT / "tests" / "plans" / f"{name}_orders.json" for name in ("located", "rolled_up"))
     upserts = (hintplan.dumps(compile_sql(sql)).decode() for sql in blocks("docs/upserts.md", "sql"))
     written = (file.read_text(encoding="utf-8") for file in files)
@@ -278,7 +278,8 @@ def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
     (unnests,) = (sql for sql in blocks("docs/sql/joins.md", "sql") if "UNNEST(tags)" in sql)
     unnested = hintplan.dumps(compile_sql(unnests)).decode()
     over = hintplan.dumps(compile_sql("".join(blocks("docs/batch/index.md", "sql")))).decode()
-    known = (whole, blocks("docs/batch/index.md", "json")[-1], *written, *upserts, *of_values, unnested, over)
+    windows = (hintplan.dumps(compile_sql(script)).decode() for script in scripts_of_windows())
+    known = (whole, blocks("docs/batch/index.md", "json")[-1], *written, *upserts, *of_values, unnested, over, *windows)
     parts = [part for plan in known for part in parts_of(json.loads(plan))]
     assert len(excerpts) > len(OPS)
     assert [excerpt for excerpt in excerpts if json.loads(excerpt) not in parts] == []
@@ -286,13 +287,14 @@ def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
 
 def test_every_edit_on_the_pages_about_plans_is_one() -> None:
     plan = hintplan.loads(blocks("docs/plan-format/example.md", "json")[0])
+    timed = compile_sql(scripts_of_windows()[0])
     lines = [line for block in blocks("docs/plan-format", "text") for line in block.splitlines() if "set plan" in line]
     edits = [shlex.split(line)[3].partition("=") for line in lines]
     assert len(edits) > 5
     for path, _, value in edits:
         # The page has the operator of the function from another plan.
         if not path.startswith("correlate_"):
-            assert set_value(plan, path, value)[1]
+            assert set_value(timed if path.startswith("watermark_") else plan, path, value)[1]
 
 
 def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
@@ -354,14 +356,29 @@ def test_the_example_at_the_top_of_a_page_about_sql_compiles(page: str, sql: str
     carts = f"CREATE TABLE carts (tags ARRAY<STRING>, prices MAP<STRING, DOUBLE>) {files};"
     events = f"CREATE TABLE events (id BIGINT, doc STRING) {files};"
     (tables,) = blocks("docs/sql/index.md", "sql")
+    assert compile_sql(f"{tables}{carts}{events}{with_answers(sql)}").operators, page
+
+
+def with_answers(sql: str) -> str:
+    """The statements of a script, where each query makes a table."""
     statements = [statement.strip() for statement in sql.split(";") if statement.strip()]
-    script = ";".join(
-        f"CREATE TABLE answer_{number} WITH ('connector' = 'print') AS {statement}"
+    return "".join(
+        f"CREATE TABLE answer_{number} WITH ('connector' = 'print') AS {statement};"
         if statement.startswith("SELECT")
-        else statement
+        else f"{statement};"
         for number, statement in enumerate(statements)
     )
-    assert compile_sql(f"{tables}{carts}{events}{script};").operators, page
+
+
+def scripts_of_windows() -> list[str]:
+    """The queries of the page of windows, with their table."""
+    declared, *queries = blocks("docs/event-time/windows.md", "sql")
+    return [declared + with_answers(query) for query in queries]
+
+
+@pytest.mark.parametrize("script", scripts_of_windows())
+def test_a_script_of_the_page_of_windows_compiles(script: str) -> None:
+    assert any(operator.op.startswith("window-") for operator in compile_sql(script).operators)
 
 
 @pytest.mark.parametrize(("page", "sql"), examples("docs/connectors"))
@@ -659,9 +676,9 @@ def test_what_moves_from_flink_with_a_note_is_refused_or_taken_as_the_page_says(
     """
     hour = "SELECT FLOOR(ts TO HOUR), COUNT(*) FROM t GROUP BY FLOOR(ts TO HOUR)"
     assert compile_sql(f"{tables} INSERT INTO s {hour}").operators
-    with pytest.raises(hintplan.SqlError, match="TUMBLE is not supported") as caught:
+    with pytest.raises(hintplan.SqlError, match="TUMBLE in GROUP BY is not supported") as caught:
         compile_sql(f"{tables} INSERT INTO s {hour.replace('FLOOR(ts TO HOUR)', 'TUMBLE(ts, INTERVAL 1 HOUR)')}")
-    assert "FLOOR(ts TO HOUR)" in str(caught.value.diagnostics[0].hint)
+    assert "TABLE(TUMBLE(TABLE" in str(caught.value.diagnostics[0].hint)
 
 
 def test_the_bundle_of_the_docs_is_what_the_command_writes(tmp_path: Path) -> None:
@@ -685,10 +702,22 @@ def test_the_run_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
     for line, _ in before:
         executed(line, tmp_path)
     assert run.startswith("hintplan run ")
-    printed = executed(run, tmp_path)
-    alive = re.compile(r" at work for |^starting Spark |^planning( · .*)?$")  # on a slow machine
-    said = [each for each in timeless(printed) if not alive.search(each)]
-    assert sorted(said) == sorted(timeless(shown))
+    assert sorted(said(executed(run, tmp_path))) == sorted(timeless(shown))
+
+
+@pytest.mark.spark
+def test_the_page_of_event_time_shows_what_the_commands_print(tmp_path: Path) -> None:
+    page = "docs/event-time/index.md"
+    (tmp_path / "bids.sql").write_text(blocks(page, "sql")[0], encoding="utf-8")
+    for line, shown in sessions(page):
+        printed = executed(line, tmp_path)
+        assert sorted(said(printed)) == sorted(timeless(shown)), line
+
+
+def said(printed: str) -> list[str]:
+    """The lines of a run without those that only show that it is alive, on a slow machine."""
+    alive = re.compile(r" at work for |^starting Spark |^planning( · .*)?$")
+    return [each for each in timeless(printed) if not alive.search(each)]
 
 
 def timeless(output: str) -> list[str]:

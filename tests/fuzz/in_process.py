@@ -32,7 +32,7 @@ from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.pack import TICK, Packing, hashed
 from hintplan.runtime.engine.process import joined
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_row_order
-from hintplan.runtime.engine.rows import ArrowRows, Metrics
+from hintplan.runtime.engine.rows import ArrowRows, Report
 from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.operator import KIND, StatefulOperator
 from hintplan.runtime.requests.request import RequestRun
@@ -56,7 +56,7 @@ class _LocalRows(ArrowRows):
     spark: SparkSession
 
     def here(self) -> pa.Table:
-        return next(self.tables()([], []), self.schema.empty_table())
+        return next(self.tables()([], Report()), self.schema.empty_table())
 
     def in_spark(self, reader: str) -> DataFrame:
         return _frame(self.spark, self.here().cast(self.schema))
@@ -128,16 +128,19 @@ class Stream:
         pins: PinPlace | None = None,
         pushed_filter: PushedFilter | None = None,
         objects: ProgramObjects = NO_OBJECTS,
+        splits: bool = False,
     ) -> DataFrame:
         # Only what asks another system has a place for pins and a condition to ask it.
         assert objects == NO_OBJECTS
         assert pins is None
         assert pushed_filter is None
+        assert not splits
         return _frame(spark, self._scanned(name, table, columns, row_order=row_order))
 
     def _read_in_arrow(
-        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]
+        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, splits: bool = False
     ) -> ArrowRows | None:
+        assert not splits
         if source_kinds(table) != ("+I",):
             return None
         rows = self._scanned(name, table, columns, row_order=False)
@@ -219,12 +222,14 @@ def _edges_of(plan: Plan, spark: SparkSession) -> Edges:
     return edges_of(plan, spark, places=places, lookups=RequestRun(token="fuzz"))
 
 
-def _shared(rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str) -> ArrowRows:
+def _shared(
+    rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str, *, marks: bool = False
+) -> ArrowRows:
     return rows if isinstance(rows, ArrowRows) else _local(rows.sparkSession, _collected(rows, schema))
 
 
 def _local(spark: SparkSession, table: pa.Table) -> _LocalRows:
-    def read(batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
+    def read(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
         yield table
 
     return _LocalRows(frame=None, read=read, schema=table.schema, spark=spark)  # type: ignore[arg-type]

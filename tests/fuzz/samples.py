@@ -38,6 +38,17 @@ WHERE n <= 3;
 INSERT INTO log SELECT id, t.word FROM o CROSS JOIN UNNEST(SPLIT(s, ' ')) AS t (word);
 INSERT INTO log VALUES (1, 'a'), (2, CAST(NULL AS STRING));
 """
+_WINDOWS = """
+CREATE VIEW w AS SELECT * FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '10' SECOND));
+INSERT INTO log SELECT COUNT(*), s FROM TABLE(HOP(TABLE o, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))
+GROUP BY s, window_start, window_end;
+INSERT INTO log SELECT id, s FROM
+(SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS n FROM w) WHERE n <= 3;
+INSERT INTO log SELECT id, s FROM
+(SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end, k ORDER BY ts) AS n FROM w) WHERE n = 1;
+INSERT INTO log SELECT a.id, b.s FROM w AS a LEFT JOIN w AS b
+ON a.k = b.k AND a.window_start = b.window_start AND a.window_end = b.window_end;
+"""
 _BATCH = """
 CACHE TABLE j OPTIONS('storageLevel' = 'DISK_ONLY') AS SELECT o.id, c.name, o.v FROM o JOIN c ON o.k = c.k;
 INSERT INTO log SELECT id, name FROM j WHERE EXISTS (SELECT 1 FROM o AS x WHERE x.k = j.id) ORDER BY id DESC LIMIT 3;
@@ -50,6 +61,7 @@ SELECT k FROM o WHERE s LIKE 'a%' AND ts > TIMESTAMP '2020-01-01 00:00:00' INTER
 """
 SCRIPTS = (
     _TABLES.replace("{upsert}", ", 'source.changelog' = 'upsert'") + _P2 + _STREAM,
+    _TABLES.replace("{upsert}", "") + _WINDOWS,
     "SET 'execution.runtime-mode' = 'batch';" + _TABLES.replace("{upsert}", "") + _BATCH,
 )
 

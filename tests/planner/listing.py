@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from hintplan.planner.compile import Compilation
 from hintplan.planner.hints.ledger import Outcome
+from hintplan.plans.declarations.windows import WindowColumns
 from hintplan.plans.operators import (
     Aggregate,
     AggregateCall,
@@ -28,6 +29,12 @@ from hintplan.plans.operators import (
     Union,
     Unnest,
     Values,
+    WatermarkAssigner,
+    WindowAggregate,
+    WindowDeduplicate,
+    WindowJoin,
+    WindowRank,
+    WindowTableFunction,
 )
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.layers import layers_of
@@ -48,7 +55,7 @@ def _name(outcome: Outcome) -> str:
     return outcome.key if outcome.hint == "STATE_TTL" else f"{outcome.hint} {outcome.key}"
 
 
-def states(done: Compilation) -> dict[str, str]:
+def states(done: Compilation) -> dict[str, str | None]:
     """TTLs by ``operator.state``."""
     found = ((o.id, s) for o in done.plan.operators if isinstance(o, Stateful) for s in o.state)
     return {f"{operator}.{s.name}": s.ttl for operator, s in found}
@@ -100,6 +107,9 @@ def _operator(operator: Operator) -> list[str]:
     if isinstance(operator, ChangelogNormalize | SinkMaterialize):
         kinds = " ".join(operator.changelog)
         return [f"{head}: by {', '.join(operator.key)} [{kinds}]", *map(_state, operator.state)]
+    timed = _timed(head, operator)
+    if timed:
+        return timed
     if isinstance(operator, OverAggregate):
         keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "nothing"
         frame = operator.frame
@@ -111,6 +121,46 @@ def _operator(operator: Operator) -> list[str]:
         kept = "all" if operator.limit is None else operator.limit
         return [f"{head}: by {keys}, {operator.offset} skipped, {kept} kept"]
     return [head if isinstance(operator, Union) else f"{head}: {operator.table}"]
+
+
+def _timed(head: str, operator: Operator) -> list[str]:
+    """The lines of an operator of event time, or none."""
+    if isinstance(operator, WatermarkAssigner):
+        return [f"{head}: {operator.column} by {operator.base}", *_groups(operator)]
+    if isinstance(operator, WindowTableFunction):
+        of = f" of {', '.join(operator.keys)}" if operator.keys else ""
+        columns = ", ".join((operator.start, operator.end, operator.window_time))
+        how = f"{operator.window.over(operator.time)}{of} as {columns}"
+        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+    if isinstance(operator, WindowAggregate):
+        attached = operator.attached
+        over = operator.window.over(operator.time or "" if attached is None else _window(attached))
+        named = ", ".join(f"{name or '-'}" for name in (operator.start, operator.end, operator.window_time))
+        calls = ", ".join(map(_call, operator.aggregates)) or "-"
+        how = f"{over} by {', '.join(operator.keys) or 'nothing'}: {calls} as {named}"
+        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+    if isinstance(operator, WindowRank):
+        order = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "arrival"
+        number = "" if operator.number is None else f" as {operator.number}"
+        numbers = f"{operator.rank_start} to {operator.rank_end} of {', '.join(operator.key) or 'all'}"
+        how = f"{numbers} by {order}{number} in {operator.window.over(_window(operator.attached))}"
+        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+    if isinstance(operator, WindowDeduplicate):
+        kept = f"{operator.keep} of {', '.join(operator.key) or 'all'} by {operator.time}"
+        how = f"{kept} in {operator.window.over(_window(operator.attached))}"
+        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+    if isinstance(operator, WindowJoin):
+        keys = " and ".join(f"{k.left} = {k.right}" for k in operator.keys) or "nothing"
+        condition = f" and ({operator.condition})" if operator.condition is not None else ""
+        windows = f"{_window(operator.left_window)} = {_window(operator.right_window)}"
+        output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in operator.output)
+        how = f"{operator.join_type} on {keys}{condition} in {operator.window.over(windows)}: {output}"
+        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+    return []
+
+
+def _window(columns: WindowColumns) -> str:
+    return f"({columns.start}, {columns.end})"
 
 
 def _cached(operator: Operator) -> list[str]:
@@ -169,6 +219,8 @@ def _call(call: AggregateCall) -> str:
 
 
 def _state(state: StateEntry) -> str:
+    if state.settings is None:
+        return f"    {state.name} of {state.input}"
     layers = ", ".join(f"{layer} {ttl}" for layer, ttl in layers_of(state.settings, "ttl").items())
     return f"    {state.name} of {state.input}: {state.ttl} ({layers})"
 

@@ -1,15 +1,19 @@
 """Runs a compiled plan in this process, on the engine's own operators: what a Spark job does, without Spark.
 
-Scans read given rows, stateful operators are those of the runtime on in-memory state, and calcs are evaluated by Arrow
-as far as the condition compiler goes. For properties over many small inputs; the Spark tests run the real thing.
+Scans read given rows, stateful operators run on in-memory state, and calcs are evaluated by Arrow
+if the condition compiler supports them. Watermarks go by tests/runtime/event_time/watermarks.py, independent of the
+engine. For properties over many small inputs; the Spark tests run the real thing.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,25 +23,53 @@ from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.row_order import read_in_order
 from hintplan.plans.connectors.table import source_kinds
+from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Unnest, Values
+from hintplan.plans.operators import (
+    Calc,
+    Expand,
+    Operator,
+    Scan,
+    Sink,
+    Stateful,
+    Union,
+    Unnest,
+    Values,
+    WatermarkAssigner,
+    WindowTableFunction,
+)
+from hintplan.plans.settings.watermark import DELAY, IDLE_TIMEOUT, WATERMARK
 from hintplan.runtime.builders.bound import build_operator, users_aggregates
 from hintplan.runtime.expressions.condition import compile_filter, compile_values
 from hintplan.runtime.kernels.comparison import normalise_floats
 from hintplan.runtime.kernels.xxhash import hash_rows
-from hintplan.runtime.operator import KIND, StatefulOperator, hash_column
+from hintplan.runtime.operator import (
+    KIND,
+    Result,
+    SegmentStore,
+    StatefulOperator,
+    TimeOperator,
+    Watermarks,
+    hash_column,
+)
+from hintplan.runtime.operators.window_function import WindowsOfRows
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
+from tests.runtime.event_time.times import NEVER
+from tests.runtime.event_time.watermarks import Marks, moved
 from tests.runtime.expressions.checking import checked_over, condition_of
 
 
 class Pipeline:
-    """A plan with one sink, run batch by batch; ``result`` is the multiset that its changelog has left so far."""
+    """A plan with one sink, run batch by batch; ``result`` is the multiset that its changelog has left so far.
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    ``computed`` has functions of a row for expressions that only Spark computes, by their text in the plan.
+    """
+
+    def __init__(self, plan: Plan, *, computed: Mapping[str, Callable[[dict], Any]] = MappingProxyType({})) -> None:
+        self.plan, self.computed = plan, computed
         self.columns = output_columns(plan)
         self.changelog = {name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()}
         self.stores: dict[str, MemoryStore] = {}
@@ -45,14 +77,29 @@ class Pipeline:
         self.given: set[str] = set()
         self.result: Counter = Counter()
         self.events: list[Event] = []
+        self.marks: dict[str, Marks] = {}
+        self.watermarks: dict[str, int] = {}
+        """The watermark of each operator that goes by time, after the last batch."""
+        self.idle: dict[str, bool] = {}
+        self.late_rows: Counter[str] = Counter()
+        self.open_windows: dict[str, int] = {}
 
-    def batch(self, rows: Mapping[str, Sequence[tuple]], now: int = 0) -> None:
-        """One micro-batch of ``rows`` per table, in the order of its columns; of a changelog, the kind first."""
+    def batch(self, rows: Mapping[str, Sequence[tuple]], now: int = 0, *, ended: Collection[str] = ()) -> None:
+        """One micro-batch of ``rows`` per table, in the order of its columns; of a changelog, the kind first.
+
+        ``rows`` of a split of a table stand under ``table@split``. The tables ``ended`` have no rows after this batch.
+        """
+        parts = {name: _splits(name, rows) for name in self.plan.tables}
         outputs: dict[str, pa.Table] = {}
         for operator in self.plan.operators:
             inputs = [outputs[name] for name in operator.inputs]
             if isinstance(operator, Scan):
-                outputs[operator.id] = self._scan(operator, rows.get(operator.table, ()))
+                outputs[operator.id] = self._scan(
+                    operator, [row for part in parts[operator.table].values() for row in part]
+                )
+            elif isinstance(operator, WatermarkAssigner):
+                self._mark(operator, *inputs, parts, now, ended)
+                outputs[operator.id] = inputs[0]
             elif isinstance(operator, Values):
                 outputs[operator.id] = self._values(operator)
             elif isinstance(operator, Calc):
@@ -68,8 +115,75 @@ class Pipeline:
                 self.events += events
                 self.result = fold(events, self.result)
                 assert all(count > 0 for count in self.result.values()), "deleted what was not inserted"
+            elif isinstance(operator, WindowTableFunction) and not operator.goes_by_time:
+                outputs[operator.id] = self._windows(operator, *inputs)
+            elif operator.goes_by_time:
+                times = self._moved(operator, now)
+                outputs[operator.id] = self._stateful(operator, inputs, now, times)
             else:
                 outputs[operator.id] = self._stateful(operator, inputs, now)
+
+    def drain(self, now: int = 0) -> None:
+        """The batch after the end of all tables, which closes all windows."""
+        self.batch({}, now, ended=tuple(self.plan.tables))
+
+    def _mark(
+        self,
+        operator: WatermarkAssigner,
+        rows: pa.Table,
+        parts: Mapping[str, Mapping[str, Sequence[tuple]]],
+        now: int,
+        ended: Collection[str],
+    ) -> None:
+        """Note the marks of a source, by its splits; above an operator with state, all rows are of one split."""
+        marks = self.marks.setdefault(operator.id, Marks())
+        marks.begin(now)
+        below = [self.plan.operator(name) for name in self.plan.upstream(operator.id) if name != operator.id]
+        tables = [each.table for each in below if isinstance(each, Scan)]
+        if all(isinstance(each, Scan | Calc) for each in below):
+            by_split = {
+                split: self._below(operator.inputs[0], rows) for split, rows in parts[tables[0]].items() if rows
+            }
+        else:
+            by_split = {"": rows} if rows.num_rows else {}
+        for split, table in by_split.items():
+            marks.see(split, self._highest(operator, table), now)
+        if set(tables) <= set(ended):
+            marks.end()
+
+    def _highest(self, operator: WatermarkAssigner, table: pa.Table) -> int:
+        """The highest value of the base of a watermark, in ms; NEVER if there is none."""
+        base = compile_values(checked_over(operator.base, table.column_names), table.schema)
+        highest = pc.max(base.answers(pa.table({}), table, table.num_rows)).cast(pa.int64()).as_py()
+        return NEVER if highest is None else highest // 1000
+
+    def _below(self, name: str, rows: Sequence[tuple]) -> pa.Table:
+        """The output of a scan and the calcs above it for some of the rows of a batch."""
+        operator = self.plan.operator(name)
+        if isinstance(operator, Scan):
+            return self._scan(operator, rows)
+        assert isinstance(operator, Calc)
+        return self._calc(operator, self._below(operator.inputs[0], rows))
+
+    def _moved(self, operator: Operator, now: int) -> Watermarks:
+        """Move the watermark of an operator, which is idle if all its sources are."""
+        before, sources = self.watermarks.get(operator.id, NEVER), list(self._upstream(operator, now))
+        self.watermarks[operator.id] = moved(before, sources)
+        self.idle[operator.id] = all(each is None for each in sources)
+        return Watermarks(before, self.watermarks[operator.id])
+
+    def _upstream(self, operator: Operator, now: int) -> Iterator[int | None]:
+        """The watermarks of the nearest operators below that have one; None for an idle source."""
+        for name in operator.inputs:
+            below = self.plan.operator(name)
+            if isinstance(below, WatermarkAssigner):
+                settings = below.settings[WATERMARK.name].values
+                delay, idle_timeout = (parse_duration(str(settings[key])) for key in (DELAY, IDLE_TIMEOUT))
+                yield self.marks[name].watermark(delay=delay, idle_timeout=idle_timeout, now=now)
+            elif below.goes_by_time:
+                yield None if self.idle[name] else self.watermarks[name]
+            else:
+                yield from self._upstream(below, now)
 
     def _schema(self, operator: str) -> pa.Schema:
         fields = [pa.field(column.name, to_arrow(column.type)) for column in self.columns[operator]]
@@ -116,6 +230,8 @@ class Pipeline:
             rows = pa.table({}), table, table.num_rows
 
         def computed(text: str) -> pa.Array:
+            if text in self.computed:
+                return pa.array([self.computed[text](row) for row in table.to_pylist()])
             copies = re.fullmatch(r"array_repeat\(TRUE, CAST\((?:least\((\w+), (\w+)\)|(.*)) AS INT\)\)", text)
             if copies is None:
                 return compile_values(checked_over(text, table.column_names), table.schema).answers(*rows)
@@ -154,6 +270,18 @@ class Pipeline:
         ]
         return pa.Table.from_pylist(rows, self._schema(operator.id))
 
+    def _windows(self, operator: WindowTableFunction, table: pa.Table) -> pa.Table:
+        """A row for each window of each row."""
+        names = (operator.start, operator.end, operator.window_time)
+        step = WindowsOfRows(
+            operator=operator.id,
+            time=operator.time,
+            window=operator.window,
+            names=names,
+            schema=self._schema(operator.id),
+        )
+        return step(table)
+
     def _union(self, operator: Union, inputs: list[pa.Table]) -> pa.Table:
         schema = self._schema(operator.id)
         parts = []
@@ -163,7 +291,9 @@ class Pipeline:
             parts.append(table.select(schema.names).cast(schema))
         return pa.concat_tables(parts)
 
-    def _stateful(self, operator: Stateful, inputs: list[pa.Table], now: int) -> pa.Table:
+    def _stateful(
+        self, operator: Stateful, inputs: list[pa.Table], now: int, times: Watermarks | None = None
+    ) -> pa.Table:
         columns = tuple(self.columns[name] for name in operator.inputs)
         in_order = operator.id in read_in_order(self.plan)
         changelog = tuple(self.changelog[name] for name in operator.inputs)
@@ -184,7 +314,13 @@ class Pipeline:
                     hashes = [stable_hash(tuple(row[name] for name in names)) for row in rows]
                 table = table.append_column(hash_column(index), pa.array(hashes, pa.int64()))
             deltas.append(table if table.num_rows else None)
-        return self._process(operator.id, built, deltas, now)
+        if times is None:
+            return self._process(operator.id, built, deltas, now)
+        kernel = AtWatermarks(built, times)
+        output = self._process(operator.id, kernel, deltas, now)
+        self.late_rows[operator.id] += kernel.late_rows
+        self.open_windows[operator.id] = kernel.open_windows
+        return output
 
     def _process(self, name: str, operator: StatefulOperator, deltas: Sequence[pa.Table | None], now: int) -> pa.Table:
         store = self.stores.setdefault(name, MemoryStore())
@@ -194,9 +330,37 @@ class Pipeline:
 
     def resumed(self, plan: Plan | None = None) -> Pipeline:
         """A pipeline that continues from this one's stored state, with another plan's settings if given."""
-        other = Pipeline(replace(plan or self.plan))
+        other = Pipeline(replace(plan or self.plan), computed=self.computed)
         other.manifests = dict(self.manifests)
         other.stores = self.stores
+        self._hand_over_to(other)
+        return other
+
+    def _hand_over_to(self, other: Pipeline) -> None:
         other.given = set(self.given)
         other.result = Counter(self.result)
-        return other
+        other.marks = deepcopy(self.marks)
+        other.watermarks = dict(self.watermarks)
+        other.late_rows = Counter(self.late_rows)
+
+
+class AtWatermarks:
+    """A kernel that goes by time, in one batch, as a kernel that does not."""
+
+    def __init__(self, operator: TimeOperator, watermarks: Watermarks) -> None:
+        self.operator, self.watermarks = operator, watermarks
+        self.inputs, self.output, self.inherit = operator.inputs, operator.output, operator.inherit
+        self.late_rows = self.open_windows = 0
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        result = self.operator.process(deltas, manifest, store, now, self.watermarks)
+        self.late_rows += result.late_rows
+        self.open_windows += result.open_windows
+        return result
+
+
+def _splits(table: str, rows: Mapping[str, Sequence[tuple]]) -> dict[str, Sequence[tuple]]:
+    """The rows of a table by split; without splits, all are of the split ""."""
+    return {name.partition("@")[2]: part for name, part in rows.items() if name.partition("@")[0] == table}

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from hintplan.runtime.progress import BatchProgress, OperatorProgress, batch_progress
+from hintplan.runtime.operator import NEVER
+from hintplan.runtime.progress import BatchProgress, EventTimeProgress, OperatorProgress, batch_progress
 from hintplan.runtime.run.report import open_report
 from hintplan.runtime.sources import Behind, lag_text
 
@@ -22,6 +23,9 @@ class Observed:
         return self._metrics
 
 
+TIMES = {"watermark": 5_000, "held_by": 1, "late_rows": 3, "open_windows": 2}
+
+
 def operators(before: dict[str, OperatorProgress], **metrics: int) -> dict[str, OperatorProgress]:
     none = dict.fromkeys(
         ("rows_in", "rows_out", "state_rows", "state_bytes", "state_rows_delta", "state_bytes_delta", "oldest_write"), 0
@@ -34,7 +38,8 @@ def operators(before: dict[str, OperatorProgress], **metrics: int) -> dict[str, 
         durationMs={},
         observedMetrics={"join_o_c": Observed(**{**none, **metrics})},
     )
-    return dict(batch_progress("sink_r", progress, before, PARTITIONS).operators)
+    sources = {"join_o_c": ("watermark_o", "watermark_c")}
+    return dict(batch_progress("sink_r", progress, before, PARTITIONS, time_sources=sources).operators)
 
 
 def test_without_data_since_the_start_of_a_run_nothing_is_said_of_state_that_is_there() -> None:
@@ -73,6 +78,20 @@ def test_an_operator_that_is_not_observed_keeps_its_state_and_had_no_rows() -> N
 def test_what_a_kind_of_operators_counts_besides_stands_apart() -> None:
     (found,) = operators({}, reports=PARTITIONS, state_rows=9, rows_passed_over=4).values()
     assert found == OperatorProgress(state_rows=9, counts={"rows_passed_over": 4})
+
+
+def test_an_operator_that_goes_by_event_time_says_its_watermark_and_who_holds_it_back() -> None:
+    (found,) = operators({}, reports=PARTITIONS, **TIMES).values()
+    assert found.counts == {}
+    assert found.event_time == EventTimeProgress(watermark=5_000, held_by="watermark_c", late_rows=3, open_windows=2)
+    silent = SimpleNamespace(numInputRows=0, sources=(), batchId=8, timestamp="t", durationMs={}, observedMetrics={})
+    after = batch_progress("sink_r", silent, {"join_o_c": found}, PARTITIONS).operators["join_o_c"]
+    assert after.event_time == replace(found.event_time, late_rows=0)
+
+
+def test_before_the_first_watermark_there_is_none_and_nobody_holds_it_back_if_all_are_idle() -> None:
+    (found,) = operators({}, reports=PARTITIONS, **{**TIMES, "watermark": NEVER, "held_by": -1}).values()
+    assert found.event_time == EventTimeProgress(late_rows=3, open_windows=2)
 
 
 def test_the_row_that_values_are_made_of_is_not_read() -> None:

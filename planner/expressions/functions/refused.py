@@ -4,7 +4,7 @@ Every function of Flink is either compiled (:mod:`hintplan.planner.expressions.s
 this against Flink's own list.
 
 >>> unsupported_function("CURRENT_WATERMARK")[0]
-'CURRENT_WATERMARK is not supported: a micro-batch has no watermark'
+'CURRENT_WATERMARK is not supported: only operators of windows know the watermark'
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 _VARIANT = ("there is no type VARIANT", "keep the document as STRING")
 _BITMAP = ("there is no type BITMAP", "write COUNT(DISTINCT x) for the number of values")
 _WINDOW = (
-    "there are no windows of event time",
-    "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL",
+    "it belongs to Flink's old syntax for windows",
+    "write FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTE)) GROUP BY window_start, window_end",
 )
 _OVER = ("window functions are supported before OVER, in batch mode", "use GROUP BY in a stream")
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
@@ -77,8 +77,8 @@ _REASONS: dict[str, tuple[str, str]] = {
         "a row could not be taken back as it was written, for it is another time for each row",
         "write CURRENT_TIMESTAMP, the time of the micro-batch",
     ),
-    "CURRENT_WATERMARK": ("a micro-batch has no watermark", "compare with CURRENT_TIMESTAMP"),
-    "SOURCE_WATERMARK": ("a micro-batch has no watermark", "declare WATERMARK FOR ts AS ts in the table"),
+    "CURRENT_WATERMARK": ("only operators of windows know the watermark", "compare with CURRENT_TIMESTAMP"),
+    "SOURCE_WATERMARK": ("no source has a watermark of its own", "declare WATERMARK FOR ts AS ts in the table"),
     "SINGLE_VALUE": ("Flink itself makes it of a scalar sub-query", "write the sub-query, or MAX(x)"),
     "TYPEOF": (
         "Flink counts the length of computed text into its type, hintplan does not",

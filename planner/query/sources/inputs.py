@@ -13,9 +13,11 @@ from sqlglot import exp
 from hintplan.planner.context import Context, Cte, QueryEnvironment, TableEntry
 from hintplan.planner.query.clauses import read_clauses
 from hintplan.planner.query.sources.scans import check_name
+from hintplan.planner.query.sources.windows import check_windowed
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.syntax.problems import FollowUp
+from hintplan.planner.syntax.windowed_tables import window_call
 from hintplan.planner.translation.scope import Input
 from hintplan.plans.text.names import did_you_mean
 
@@ -54,6 +56,10 @@ def is_lateral_query(node: exp.Expr) -> bool:
 def find_table(context: Context, environment: QueryEnvironment, node: exp.Table) -> TableEntry | CreateView | Cte:
     """Resolve the name of ``node``; raise SqlError if it is unknown."""
     offset = offset_of(node)
+    call = window_call(node)
+    if call is not None:
+        check_windowed(context, call)
+        offset = offset_of(node.this)
     refused = _REFUSED.get(type(node.this))
     if refused is not None or not isinstance(node.this, exp.Identifier):
         message, advice = refused or ("this is not supported in FROM", "use a table, a view or a sub-query")

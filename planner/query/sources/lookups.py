@@ -42,6 +42,7 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindowAggregate,
     Relation,
     identity,
 )
@@ -180,7 +181,7 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
             filters = (substitute(c, below.values) for c in factored_conjuncts(relation.filter))
             values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
             return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
-        case LogicalAggregate() | LogicalExpand():
+        case LogicalAggregate() | LogicalWindowAggregate() | LogicalExpand():
             kind = "an aggregation"
         case LogicalUnion():
             kind = "a UNION"

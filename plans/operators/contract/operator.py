@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from hintplan.plans.declarations.row_kinds import RowKind, RowKinds
 from hintplan.plans.declarations.tables import Function
+from hintplan.plans.declarations.windows import Window, WindowColumns
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
@@ -55,6 +56,16 @@ class Operator(ABC):
     """True if it reads upserts or repeated changes, which are not a complete changelog."""
     below_shared: ClassVar[bool] = False
     """True if each sink of a shared query can have its own copy, between the shared operators and the sink."""
+    goes_by_time: ClassVar[bool] = False
+    """True if it emits rows when the watermark passes them, and keeps its states until then."""
+    passes_watermark: ClassVar[bool] = True
+    """True if the watermark of its inputs holds for its output."""
+    sends_watermark: ClassVar[bool] = False
+    """True if a watermark begins at it."""
+    passes_columns: ClassVar[bool] = False
+    """True if its output has all columns of its inputs, under their names and unchanged."""
+    in_lineage: ClassVar[bool] = True
+    """True if states above depend on it; false if it emits the rows of its input unchanged."""
 
     @property
     @abstractmethod
@@ -85,6 +96,11 @@ class Operator(ABC):
     def functions(self) -> tuple[str, ...]:
         """The functions of the plan that it calls, each once."""
         return ()
+
+    @property
+    def windowing(self) -> tuple[str, Window] | None:
+        """The rowtime of its input and the windows that it makes over it; None if it makes no windows."""
+        return None
 
     @property
     def path(self) -> str:
@@ -148,6 +164,25 @@ class Operator(ABC):
     def key_above(self, keys: tuple[str, ...]) -> tuple[str, ...] | None:
         """Return the output names of these input columns if it passes on every row with them; else None."""
         return None
+
+    def names_above(self, place: int, column: str) -> tuple[str, ...]:
+        """Return the names of a column of the input at ``place`` in its output; empty if it does not pass it on."""
+        return (column,) if self.passes_columns else ()
+
+    def own_windows(self) -> Mapping[WindowColumns, Window]:
+        """Return the windows that it adds to its rows, by the columns of its output that hold them."""
+        return {}
+
+    def own_rowtimes(self) -> tuple[str, ...] | None:
+        """Return the only rowtimes of its output; None if the rowtimes of its inputs stay rowtimes."""
+        return None
+
+    def attached_windows(self) -> Iterator[tuple[int, str, WindowColumns, Window]]:
+        """Yield the windows that it needs its inputs to have.
+
+        Each has the place of the input, its path below the operator, and the columns of the input that hold it.
+        """
+        yield from ()
 
     def one_phase_because(
         self, *, insert_only: bool, in_order: bool = False, functions: Mapping[str, Function] = NO_FUNCTIONS

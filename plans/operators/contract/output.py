@@ -46,6 +46,12 @@ def check_output(
     yield from check_names([column.name for column in output], path, "output")
 
 
+def names_joined(output: Sequence[JoinColumn], place: int, column: str) -> tuple[str, ...]:
+    """Return the output names of a column of the left (0) or the right (1) side."""
+    side = ("left", "right")[place]
+    return tuple(joined.name for joined in output if (joined.side, joined.column) == (side, column))
+
+
 def joined_columns(output: Sequence[JoinColumn]) -> Columns:
     """Return the output columns of an operator with two sides, without their origin."""
     return tuple(Column(name=column.name, type=column.type) for column in output)

@@ -16,16 +16,25 @@ from hintplan.plans.operators.contract.operator import Operator
 from hintplan.plans.settings.state import StateEntry
 
 States = Annotated[tuple[StateEntry, ...], Ref("state")]
+TimedStates = Annotated[tuple[StateEntry, ...], Ref("timed-state")]
+"""The states of an operator that goes by the watermark, which have no TTL."""
 KeysUpserted = Callable[[tuple[str, ...]], bool]
 """Returns True if all readers of an operator upsert by exactly these columns of its output."""
 
 FOREVER = float("inf")
 
 
+def is_stateful(operator: Operator) -> bool:
+    """Return True if ``operator`` keeps state in a stream."""
+    return isinstance(operator, Stateful) and bool(operator.state_names)
+
+
 class Stateful(Operator):
     """An operator with state; its row kinds are the changelog that the plan states."""
 
     __slots__ = ()
+
+    passes_watermark = False
 
     state_names: ClassVar[tuple[str, ...]]
     """The names of its state entries by index."""

@@ -57,14 +57,14 @@ function settingRow(setting, data, go) {
       h("span", { class: "name" }, setting.state ? `${setting.group} ${setting.input}` : setting.name),
       setting.before != null ? [h("del", {}, setting.before), h("span", { class: "to" }, "→")] : null,
       h("strong", {}, shown),
-      copyButton(`hintplan set ${quoted(data.file)} ${quoted(`${setting.path}=${setting.value}`)}`)),
+      setting.path ? copyButton(`hintplan set ${quoted(data.file)} ${quoted(`${setting.path}=${setting.value}`)}`) : null),
     h("ol", { class: "layers", "aria-label": "layers, the strongest last" },
       setting.layers.map(([layer, value]) => {
         const line = lines.find(([, , , said]) => said === layer);
         const where = line ? h("button", { type: "button", class: "link", onclick: () => go.line(line[0]) }, `line ${line[0]}`) : null;
         return h("li", { class: setting.by === layer ? "wins" : "" }, h("span", {}, layer), " ", h("b", {}, value), where ? " " : null, where);
       }),
-      setting.by === "edit" || setting.layers.length === 0 ? h("li", { class: `wins ${setting.by}` }, h("span", {}, setting.by), " ", h("b", {}, setting.value)) : null),
+      setting.path && (setting.by === "edit" || setting.layers.length === 0) ? h("li", { class: `wins ${setting.by}` }, h("span", {}, setting.by), " ", h("b", {}, setting.value)) : null),
     setting.reason ? h("blockquote", {}, setting.reason) : null);
 }
 

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.engine.rows import UNCOUNTED, ArrowRows, Metrics
+from hintplan.runtime.engine.rows import UNCOUNTED, ArrowRows, Report
 from hintplan.runtime.types import to_arrow
 
 PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"
@@ -46,7 +46,7 @@ def are_local(spark: SparkSession, path: str) -> bool:
 
 
 def _read_paths(
-    batches: Iterable[pa.RecordBatch], metrics: Metrics, *, schema: pa.Schema, name: str
+    batches: Iterable[pa.RecordBatch], report: Report, *, schema: pa.Schema, name: str
 ) -> Iterator[pa.Table]:
     uncounted = 0
     for batch in batches:
@@ -55,7 +55,7 @@ def _read_paths(
             for rows in read_file(path.removeprefix("file:"), schema, name):
                 uncounted += rows.num_rows
                 yield rows
-    metrics.append(uncounted)
+    report.metrics.append(uncounted)
 
 
 def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:

@@ -22,12 +22,10 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.filesystem.csv_files import as_rows
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.wall_clocks import UTC, instant_column, wall_clock_column
 from hintplan.runtime.types import to_spark
 
 Convert = Callable[[Column], Column]
-
-_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
-_UTC = "UTC"
 
 
 def stored_schema(table: Table) -> spark_types.StructType:
@@ -44,7 +42,7 @@ def read_values(spark: SparkSession, name: str, table: Table) -> dict[str, Colum
     match table.options["format"]:
         case "orc":
             zone = _zone(spark, name, table)
-            convert = {"TIMESTAMP": lambda value: _wall_clock(value, zone)}
+            convert = {"TIMESTAMP": lambda value: wall_clock_column(value, zone)}
         case "raw":
             convert = dict.fromkeys(BINARY, lambda value: value.cast("binary"))
     return {c.name: _converted(F.col(quoted(c.name)), parse_type(c.type), convert) for c in stored_columns(table)}
@@ -56,9 +54,9 @@ def as_stored(spark: SparkSession, rows: DataFrame, name: str, table: Table) -> 
     match table.options["format"]:
         case "orc":
             zone = _zone(spark, name, table)
-            convert = {"TIMESTAMP": lambda value: _in_orc(_instant(value, zone), name)}
+            convert = {"TIMESTAMP": lambda value: _in_orc(instant_column(value, zone), name)}
         case "avro" if is_legacy(table):
-            convert = {"TIMESTAMP": lambda value: _instant(value, _UTC)}
+            convert = {"TIMESTAMP": lambda value: instant_column(value, UTC)}
         case "csv":
             return as_rows(rows, name, table)
         case "raw":
@@ -118,19 +116,6 @@ def _converted(value: Column, data_type: DataType, convert: Mapping[str, Convert
     return convert[data_type.root](value)
 
 
-def _instant(wall_clock: Column, zone: str) -> Column:
-    """Return the instant of a TIMESTAMP in ``zone``, independent of the time zone of the session."""
-    seconds = (wall_clock - F.expr(_EPOCH)).cast("interval second").cast("decimal(20, 6)")
-    in_utc = F.timestamp_micros((seconds * F.lit(1_000_000)).cast("bigint"))
-    return in_utc if zone == _UTC else F.to_utc_timestamp(in_utc, zone)
-
-
-def _wall_clock(instant: Column, zone: str) -> Column:
-    """Return the TIMESTAMP of an instant in ``zone``."""
-    in_utc = instant if zone == _UTC else F.from_utc_timestamp(instant, zone)
-    return F.expr(_EPOCH) + F.unix_micros(in_utc) * F.expr("INTERVAL '0.000001' SECOND")
-
-
 def _in_orc(instant: Column, name: str) -> Column:
     """Return ``instant``, or fail the run if ORC cannot represent it.
 
@@ -156,7 +141,7 @@ def _line(value: Column, name: str, column: str) -> Column:
 def _zone(spark: SparkSession, name: str, table: Table) -> str:
     """Return the JVM time zone in which Spark reads and writes ORC's TIMESTAMP; raise RunError if it is unknown."""
     if not any(_is_affected(parse_type(c.type), {"TIMESTAMP": lambda value: value}) for c in stored_columns(table)):
-        return _UTC
+        return UTC
     if is_remote(spark):
         raise RunError(
             f"table {name} has TIMESTAMP in ORC files, which depend on the time zone of Spark's JVM, and a Spark "
@@ -166,4 +151,4 @@ def _zone(spark: SparkSession, name: str, table: Table) -> str:
         )
     jvm: Any = spark.sparkContext._jvm
     zone = str(jvm.java.util.TimeZone.getDefault().getID())
-    return _UTC if zone in ("Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT") else zone
+    return UTC if zone in ("Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT") else zone

@@ -100,6 +100,7 @@ def _messages(read: TableRead, *, upserts: bool) -> Messages:
         upserts=upserts,
         changes=upserts or is_changelog(table),
         ordered=read.row_order,
+        splits=read.splits,
         metadata=metadata_of(table, columns),
         topic=None if topic is None or ";" in topic else topic,
     )

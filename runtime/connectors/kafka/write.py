@@ -44,7 +44,7 @@ from hintplan.runtime.connectors.messages.formats import batch_encoder, prepare_
 from hintplan.runtime.connectors.micro_batch import MicroBatch
 from hintplan.runtime.connectors.netting import net
 from hintplan.runtime.engine.each_batch import written_by
-from hintplan.runtime.engine.rows import ArrowRows, Metrics, Read
+from hintplan.runtime.engine.rows import ArrowRows, Read, Report
 from hintplan.runtime.operator import INSERT, KIND
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import quoted
@@ -190,9 +190,9 @@ def _encoded(
 
 
 def _encoded_tables(
-    batches: Iterable[pa.RecordBatch], metrics: Metrics, *, rows: Read, encoded: Callable[..., Iterator[pa.RecordBatch]]
+    batches: Iterable[pa.RecordBatch], report: Report, *, rows: Read, encoded: Callable[..., Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.Table]:
-    messages = (batch for table in rows(batches, metrics) for batch in table.to_batches())
+    messages = (batch for table in rows(batches, report) for batch in table.to_batches())
     yield from (pa.Table.from_batches([batch]) for batch in encoded(messages))
 
 

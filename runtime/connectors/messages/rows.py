@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +19,13 @@ from hintplan.plans.declarations.tables import TableColumn
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.messages.formats import changes_decoder, row_decoder
 from hintplan.runtime.connectors.messages.json_columns import columns_reader
+from hintplan.runtime.engine.marks import SPLIT
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.operator import DELETE, INSERT, KIND
 from hintplan.runtime.types import to_arrow
+
+if TYPE_CHECKING:
+    from hintplan.runtime.engine.rows import Report
 
 _KEY, _VALUE, _TOPIC, _PLACE = "key", "value", "topic", ("partition", "offset")
 
@@ -42,6 +46,7 @@ class Messages:
     - ``upserts``: a message without a value deletes the row of its key.
     - ``changes``: rows have a row kind.
     - ``ordered``: rows have the columns of ``ROW_ORDER``.
+    - ``splits``: rows have the column ``SPLIT``, with their topic and partition.
     - ``metadata``: the columns that come with the message, and not from its key or value.
     - ``topic``: the topic of all messages, or None if each message contains its own.
     """
@@ -53,6 +58,7 @@ class Messages:
     upserts: bool
     changes: bool
     ordered: bool = False
+    splits: bool = False
     metadata: tuple[TableColumn, ...] = ()
     topic: str | None = None
 
@@ -79,14 +85,15 @@ class Messages:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the rows, with their row kind and their order if they have these."""
+        """The columns of the rows, with their row kind, their order and their split if they have these."""
         parts = (self.key.columns if self.key else (), self.value.columns, self.metadata)
         types = {column.name: to_arrow(column.type) for part in parts for column in part}
         fields = [pa.field(name, types[name]) for name in self.columns]
         kind = [pa.field(KIND, pa.int8())] if self.changes else []
-        return pa.schema([*fields, *kind, *(ROW_ORDER if self.ordered else ())])
+        split = [pa.field(SPLIT, pa.string())] if self.splits else []
+        return pa.schema([*fields, *kind, *(ROW_ORDER if self.ordered else ()), *split])
 
-    def read(self, batches: Iterable[pa.RecordBatch], metrics: list[int | None]) -> Iterator[pa.Table]:
+    def read(self, batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
         """Yield the rows of a task's messages, one table per batch; raise RunError for a message that does not fit."""
         schema = self.schema
         in_value, from_key = self._in_value, self._from_key
@@ -147,15 +154,19 @@ class Messages:
             columns[self.columns.index(column.name)] = values.cast(self.schema.field(column.name).type)
         kind = [pa.array(kinds, pa.int8())] if self.changes else []
         order = self._order(batch, taken) if self.ordered else []
-        return pa.table([*columns, *kind, *order], schema=self.schema)
+        split = [self._splits(batch, taken)] if self.splits else []
+        return pa.table([*columns, *kind, *order, *split], schema=self.schema)
 
     def _order(self, batch: pa.RecordBatch, taken: pa.Array) -> list[pa.Array]:
         """Return the columns of ``ROW_ORDER``, equal within a partition, whose messages one task reads in order."""
+        nothing = pa.array([0] * len(taken), pa.int64())
+        return [nothing, self._splits(batch, taken), nothing]
+
+    def _splits(self, batch: pa.RecordBatch, taken: pa.Array) -> pa.Array:
+        """Return the topic and partition of the messages at the positions ``taken``."""
         partitions = pc.cast(batch.column(_PLACE[0]), pa.string())
         topics = pa.scalar(self.topic) if self.topic is not None else pc.cast(batch.column(_TOPIC), pa.string())
-        places = pc.binary_join_element_wise(topics, partitions, "/").take(taken)
-        nothing = pa.array([0] * len(taken), pa.int64())
-        return [nothing, places, nothing]
+        return pc.binary_join_element_wise(topics, partitions, "/").take(taken)
 
     def _misfit(self, batch: pa.RecordBatch, number: int, part: str, problem: str) -> RunError:
         partition, offset = (batch.column(name)[number].as_py() for name in _PLACE)

@@ -16,6 +16,7 @@ from hintplan.plans.connectors.messages.formats import Part, value_part
 from hintplan.runtime.connectors.messages.formats import batch_encoder, change_encoder, row_decoder, row_encoder
 from hintplan.runtime.connectors.messages.json_columns import columns_reader
 from hintplan.runtime.connectors.messages.rows import Messages
+from hintplan.runtime.engine.rows import Report
 from hintplan.runtime.operator import DELETE, INSERT
 from hintplan.runtime.types import to_arrow
 from tests.connectors.messages.test_formats import table
@@ -129,10 +130,28 @@ def test_messages_become_the_same_rows_whatever_is_beside_them_in_a_batch() -> N
     )  # fmt: skip
     columns = ("v", "id", "t")
     read = Messages(table="t", columns=columns, key=None, value=part, upserts=False, changes=False, ordered=True)
-    at_once = pa.concat_tables(read.read([whole], []))
-    one_by_one = pa.concat_tables(read.read([whole.slice(n, 1) for n in range(400)], []))
+    at_once = pa.concat_tables(read.read([whole], Report()))
+    one_by_one = pa.concat_tables(read.read([whole.slice(n, 1) for n in range(400)], Report()))
     assert at_once.equals(one_by_one)
     assert at_once.num_rows == 400 - 5
+
+
+def test_rows_have_the_partition_of_their_message_if_the_watermark_goes_by_it() -> None:
+    part = value_part(table("id BIGINT", format="json"))
+    batch = pa.record_batch(
+        {
+            "key": pa.nulls(3, pa.binary()), "value": pa.array([b'{"id": 1}', None, b'{"id": 3}'], pa.binary()),
+            "topic": pa.array(["a", "a", "b"]), "partition": pa.array([7, 7, 0], pa.int32()),
+            "offset": pa.array([1, 2, 1], pa.int64()),
+        }
+    )  # fmt: skip
+    for topic, wanted in ((None, ["a/7", "b/0"]), ("t", ["t/7", "t/0"])):
+        read = Messages(
+            table="t", columns=("id",), key=None, value=part, upserts=False, changes=False, splits=True, topic=topic
+        )
+        rows = pa.concat_tables(read.read([batch], Report()))
+        assert rows.schema == read.schema
+        assert rows["__split"].to_pylist() == wanted
 
 
 WRITTEN: dict[str, list[Any]] = {

@@ -14,8 +14,8 @@ CREATE TABLE b (k BIGINT, ms BIGINT, at AS TO_TIMESTAMP_LTZ(ms, 3), ts TIMESTAMP
 CREATE TABLE r (k BIGINT) WITH ('connector' = 'print');
 """
 WARNING = (
-    "this join bounds the time between 'ts' and 'ts', but event time is not supported: it is no interval join, and its "
-    "state never expires"
+    "this join bounds the time between 'ts' and 'ts', but interval joins are not supported: it is a regular join, and "
+    "its state never expires"
 )
 HINT = "write SELECT /*+ STATE_TTL('a' = '{ttl}', 'b' = '{ttl}') */, or longer times for rows that come late"
 

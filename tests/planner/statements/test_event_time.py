@@ -16,65 +16,41 @@ CREATE TABLE r (a BIGINT, b BIGINT) WITH ('connector' = 'print');
 INSERT INTO r
 """
 
-WINDOWS = "is not supported: there are no windows of event time"
-COMPUTED = "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL"
+OLD = "in GROUP BY is not supported, which is Flink's old syntax for windows"
+PARTS = "is not supported: it belongs to Flink's old syntax for windows"
+NEW = "write FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTE)) GROUP BY window_start, window_end"
 OVER = "window functions (OVER) are not supported in a stream, though Flink runs this one"
 INSTEAD = "use GROUP BY; batch mode allows them in SELECT, QUALIFY and ORDER BY"
-NO_WATERMARK = "is not supported: a micro-batch has no watermark"
+NO_WATERMARK = "is not supported: only operators of windows know the watermark"
 HOUR = "INTERVAL '1' HOUR"
 MINUTES = "INTERVAL '5' MINUTE"
 
 # A query with a '^' before the place that is named, the message, and the hint.
 REFUSED = {
-    "TUMBLE": (
-        f"SELECT k, SUM(v)\nFROM TABLE(^TUMBLE(TABLE t, DESCRIPTOR(ts), {HOUR}))\nGROUP BY k, window_start, window_end",
-        f"TUMBLE {WINDOWS}",
-        COMPUTED,
-    ),
-    "TUMBLE with names": (
-        f"SELECT k, v FROM TABLE(^TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), SIZE => {HOUR}))",
-        f"TUMBLE {WINDOWS}",
-        COMPUTED,
-    ),
-    "HOP": (
-        f"SELECT k, v FROM TABLE(^HOP(TABLE t, DESCRIPTOR(ts), {MINUTES}, {HOUR}))",
-        f"HOP {WINDOWS}",
-        COMPUTED,
-    ),
-    "CUMULATE": (
-        f"SELECT k, v\n  FROM TABLE(^CUMULATE(TABLE t, DESCRIPTOR(ts), {MINUTES}, {HOUR}))",
-        f"CUMULATE {WINDOWS}",
-        COMPUTED,
-    ),
-    "SESSION": (
-        f"SELECT k, v FROM TABLE(^SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), {MINUTES}))",
-        f"SESSION {WINDOWS}",
-        COMPUTED,
-    ),
     "groups of TUMBLE": (
         f"SELECT k, SUM(v) FROM t\nGROUP BY k, ^TUMBLE(ts, {HOUR})",
-        f"TUMBLE {WINDOWS}",
-        COMPUTED,
+        f"TUMBLE {OLD}",
+        NEW,
     ),
     "groups of HOP": (
         f"SELECT k, SUM(v) FROM t GROUP BY k, ^HOP(ts, {MINUTES}, {HOUR})",
-        f"HOP {WINDOWS}",
-        COMPUTED,
+        f"HOP {OLD}",
+        NEW,
     ),
     "groups of SESSION": (
         f"SELECT k, SUM(v) FROM t\nGROUP BY ^SESSION(ts, {MINUTES}), k",
-        f"SESSION {WINDOWS}",
-        COMPUTED,
+        f"SESSION {OLD}",
+        NEW,
     ),
     "the start of a window": (
         f"SELECT k, EXTRACT(HOUR FROM ^TUMBLE_START(ts, {HOUR})) FROM t GROUP BY k",
-        f"TUMBLE_START {WINDOWS}",
-        COMPUTED,
+        f"TUMBLE_START {PARTS}",
+        NEW,
     ),
     "the rowtime of a window": (
         f"SELECT k, EXTRACT(HOUR FROM ^HOP_ROWTIME(ts, {MINUTES}, {HOUR})) FROM t GROUP BY k",
-        f"HOP_ROWTIME {WINDOWS}",
-        COMPUTED,
+        f"HOP_ROWTIME {PARTS}",
+        NEW,
     ),
     "a table at a rowtime": (
         "SELECT t.k, d.rate FROM t\nJOIN d FOR SYSTEM_TIME AS OF ^t.ts ON t.k = d.k",
@@ -105,12 +81,12 @@ REFUSED = {
     ),
     "$rowtime": (
         "SELECT k, v FROM t WHERE ^$rowtime > TIMESTAMP '2024-01-01 00:00:00'",
-        "'$rowtime' is not supported: there is no event time, and a table has the columns that it declares",
+        "'$rowtime' is not supported: a table has only the columns that it declares",
         "declare a column with the time of a row, such as ts TIMESTAMP(3)",
     ),
     "$rowtime in quotes": (
         "SELECT k, v FROM t\n WHERE t.id > 0 AND ^t.`$rowtime` > TIMESTAMP '2024-01-01 00:00:00'",
-        "'$rowtime' is not supported: there is no event time, and a table has the columns that it declares",
+        "'$rowtime' is not supported: a table has only the columns that it declares",
         "declare a column with the time of a row, such as ts TIMESTAMP(3)",
     ),
     "CURRENT_WATERMARK": (
@@ -120,7 +96,7 @@ REFUSED = {
     ),
     "SOURCE_WATERMARK": (
         "SELECT k, v FROM t WHERE ^SOURCE_WATERMARK() IS NULL",
-        f"SOURCE_WATERMARK {NO_WATERMARK}",
+        "SOURCE_WATERMARK is not supported: no source has a watermark of its own",
         "declare WATERMARK FOR ts AS ts in the table",
     ),
     "an order of time": (
@@ -154,7 +130,7 @@ def test_a_join_that_bounds_times_is_a_regular_one_with_a_warning() -> None:
     plan = compile_sql(f"{TABLES}{query};", on_warning=warnings.append)
     assert [o.join_type for o in plan.operators if isinstance(o, Join)] == ["inner"]
     (warning,) = warnings
-    assert "event time is not supported: it is no interval join" in warning.message
+    assert "interval joins are not supported: it is a regular join" in warning.message
     assert (warning.line, warning.column) == (7, 29)
 
 

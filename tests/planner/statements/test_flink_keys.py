@@ -36,7 +36,7 @@ IDLE = {
     "pipeline.max-parallelism": "128",
     "table.optimizer.join-reorder-enabled": "true",
     "table.optimizer.reuse-sub-plan-enabled": "true",
-    "table.exec.source.idle-timeout": "10 s",
+    "pipeline.auto-watermark-interval": "200 ms",
     "execution.target": "yarn-session",
 }
 REFUSED = {

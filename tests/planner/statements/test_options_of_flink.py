@@ -32,8 +32,8 @@ NEEDED = {
         "value.format": "json",
     },
 }
-WATERMARKS = ("scan.watermark.idle-timeout", "scan.watermark.alignment.group", "scan.watermark.emit.strategy")
-"""Options of every source in Flink, by FLIP-296."""
+WATERMARKS = ("scan.watermark.alignment.group", "scan.watermark.emit.on-event.gap")
+"""Options of every source in Flink, by FLIP-296, that have no effect here."""
 IDLE = [
     *((connector, option) for connector in NEEDED for option in CONNECTORS[connector].idle),
     *(

@@ -17,6 +17,7 @@ from hintplan.plans.analysis.repeated import MOST_TIMES, times_computed
 from hintplan.plans.analysis.run_limits import MAX_DEPTH, check_nesting, nesting
 from hintplan.plans.commands.root import root
 from hintplan.plans.declarations.tables import Table, TableColumn
+from hintplan.plans.declarations.windows import Window, WindowColumns
 from hintplan.plans.format.schema import schema_text
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import BY_OP as OPS
@@ -34,6 +35,8 @@ from hintplan.plans.operators import (
     Sink,
     Union,
     Values,
+    WatermarkAssigner,
+    WindowJoin,
 )
 from tests.plans.in_process import hintplan
 
@@ -160,6 +163,8 @@ EXPRESSIONS = [
     ("correlate", "constant"),
     ("values", "rows"),
     ("scan", "filter"),
+    ("watermark-assigner", "base"),
+    ("window-join", "condition"),
 ]
 
 
@@ -201,6 +206,20 @@ def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, 
         ),
         ("values", "rows"): Values(id="x", columns=(GivenColumn(name="c", type="INT"),), rows=(("1",), (text,))),
         ("scan", "filter"): Scan(id="x", table="t", columns=("c",), filter=text),
+        ("watermark-assigner", "base"): WatermarkAssigner(id="x", inputs=("s",), column="c", base=text),
+        ("window-join", "condition"): WindowJoin(
+            id="x",
+            inputs=("s", "s"),
+            join_type="inner",
+            keys=(),
+            condition=text,
+            window=Window(type="tumble", size="10 s"),
+            left_window=WindowColumns(start="window_start", end="window_end"),
+            right_window=WindowColumns(start="window_start", end="window_end"),
+            output=(),
+            changelog=(),
+            state=(),
+        ),
     }[op, place]
     found = [found.message for found in check_nesting(Plan(name="p", operators=(operator,)))]
     assert found == ([] if problem is None else [problem])

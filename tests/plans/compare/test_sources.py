@@ -8,7 +8,7 @@ import pytest
 
 from hintplan.plans.compare.carryover import in_order
 from hintplan.plans.compare.query_record import QueryRecord
-from hintplan.plans.compare.sources import SourceRecord, continued_sources, order_under
+from hintplan.plans.compare.sources import ENDING, SourceRecord, continued_sources, order_under
 
 
 def source(text: str) -> SourceRecord:
@@ -41,6 +41,16 @@ def test_the_origin_of_a_source(
 ) -> None:
     found = continued_sources(tuple(map(source, old)), tuple(map(source, new)))
     assert (found.origins, found.unclear) == (origins, unclear)
+
+
+def test_sources_that_end_event_time_continue_as_any_other_of_them() -> None:
+    def ending(*operators: str) -> tuple[SourceRecord, ...]:
+        pairs = map(str.split, operators)
+        return tuple(SourceRecord(operator=name, table=ENDING, lineage=lineage) for name, lineage in pairs)
+
+    assert continued_sources(ending("a 1", "b 2"), ending("c 3")).origins == {"c": "a"}
+    found = continued_sources(ending("a 1", "b 2"), ending("b 3", "c 1", "d 4"))
+    assert (found.origins, found.unclear) == ({"c": "a", "b": "b"}, ())
 
 
 def test_an_order_is_told_in_the_ids_of_the_plan_before() -> None:

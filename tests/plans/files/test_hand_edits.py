@@ -21,8 +21,8 @@ Refusal = Callable[..., str]
 
 JOIN_STATES = "\n  hint: a join has the states 0 'leftState', 1 'rightState'"
 FREE = (
-    "\n  hint: free to edit are config, the ttl of states, max-rows-per-key, async, retry, cache and phases of "
-    "operators, cached, and table options but 'connector'; --allow-fact-edits accepts the change"
+    "\n  hint: free to edit are config, the ttl of states, max-rows-per-key, async, retry, cache, phases and "
+    "watermark of operators, cached, and table options but 'connector'; --allow-fact-edits accepts the change"
 )
 
 
@@ -119,8 +119,10 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         (
             ('"op": "join"', '"op": "joyn"'),
             "plan.json:67:13: operators.join_o_c.op: expected one of 'scan', 'values', 'calc', 'join', 'lookup-join', "
-            "'correlate', 'expand', 'unnest', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', 'union', "
-            "'sort', 'over-aggregate', 'sink-materialize', 'sink', found 'joyn'\n  hint: did you mean 'join'?",
+            "'correlate', 'expand', 'unnest', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', "
+            "'watermark-assigner', 'window-table-function', 'window-aggregate', 'window-rank', 'window-deduplicate', "
+            "'window-join', 'union', 'sort', 'over-aggregate', 'sink-materialize', 'sink', "
+            "found 'joyn'\n  hint: did you mean 'join'?",
         ),
         (
             ('"join-type": "left"', '"join-type": "LEFT"'),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hintplan
 from hintplan import compile_sql
+from hintplan.plans.declarations.windows import Window
 from hintplan.plans.edit.edit import set_value
-from hintplan.plans.model.config import SHARED_VIEWS
+from hintplan.plans.model.config import SHARED_VIEWS, TIME_ZONE
+from hintplan.plans.operators import Aggregate, Operator
+from hintplan.plans.settings.state import StateEntry, ttl_settings
+from tests.plans.windowed import HOP, assigner, counted, plan_of, scan, united, watermark
 
 SQL = """
 SET 'table.exec.state.ttl' = '1 d';
@@ -167,6 +171,28 @@ def writing(how: str) -> str:
     return hintplan.dumps(compile_sql(script, name="written")).decode()
 
 
+def windowed(*more: Operator, delay: str = "4 s", window: Window = HOP, config: dict[str, str] | None = None) -> str:
+    """A plan of windows with this delay, and with operators above it."""
+    timed = replace(assigner(), settings=watermark(delay))
+    return hintplan.dumps(plan_of(scan(), timed, counted(window), *more, config=config)).decode()
+
+
+def grouped(*keys: str) -> Aggregate:
+    """A regular aggregate of windows by these columns."""
+    state = StateEntry(index=0, name="groupAggregateState", input="w", settings=ttl_settings(edit="1 d"))
+    return Aggregate(
+        id="aggregate_w", inputs=("window_bid",), keys=keys, aggregates=(), changelog=("+I",), state=(state,)
+    )
+
+
+def idle_after(timeout: str) -> str:
+    """A plan that counts the rows of two tables, which are left out after this time without rows."""
+    plan = united()
+    for name in ("watermark_a", "watermark_b")[: 2 if timeout != "0 ms" else 1]:
+        plan, _ = set_value(plan, f"{name}.idle-timeout", timeout if timeout != "0 ms" else "1 min")
+    return hintplan.dumps(plan).decode()
+
+
 EXAMPLES = {
     "HP000": Example(bad=edited().replace('"join-type": "left"', '"join-type": "inner"', 1), good=edited()),
     "HP101": Example(bad=edited((RIGHT, "1 d")), good=edited((RIGHT, "2 d"))),
@@ -200,5 +226,16 @@ EXAMPLES = {
     "HP303": Example(bad=edited(("lookup_r.async.capacity", "1")), good=edited(("lookup_r.async.capacity", "2"))),
     "HP304": Example(bad=branches("lookup_r"), good=branches("lookup_r", "lookup_r_in_priced")),
     "HP305": Example(bad=edited(PARTIAL, (EXPIRY, "0 s")), good=edited(PARTIAL, (EXPIRY, "1 s"))),
+    "HP401": Example(
+        bad=windowed(window=Window(type="hop", size="1 h", slide="30 s")),
+        good=windowed(window=Window(type="hop", size="1 h", slide="1 min")),
+    ),
+    "HP402": Example(
+        bad=windowed(grouped("auction", "window_start")),
+        good=windowed(grouped("auction", "window_start", "window_end")),
+    ),
+    "HP403": Example(bad=windowed(delay="10001 ms"), good=windowed(delay="10 s")),
+    "HP404": Example(bad=idle_after("0 ms"), good=idle_after("1 min")),
+    "HP405": Example(bad=windowed(config={TIME_ZONE: "Europe/Berlin"}), good=windowed()),
 }
 """By rule. HP001 and HP002 are about ignores, HP103 about SQL; ``test_lint.py`` has theirs."""

@@ -35,7 +35,7 @@ LIMITS = Group(
 
 
 def test_a_key_may_set_several_settings_of_a_group() -> None:
-    (key,) = group_keys(LIMITS, Join, "join")
+    (key,) = group_keys(LIMITS, (Join,), "join")
     assert (key.name, key.sets) == ("table.exec.test.limit", ("left", "right"))
     assert key.description == "How many rows are kept. For joins without a value of their own; 0 if absent."
     assert key.places == {("join", "limits", "left"), ("join", "limits", "right")}

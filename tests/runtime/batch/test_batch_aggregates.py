@@ -98,7 +98,8 @@ def by_spark(spark: SparkSession, kind: str) -> list[tuple[Any, ...]]:
     schema = StructType([StructField(name, to_spark(text)) for name, text in types.items()])
     columns = list(zip(*rows_of(kind), strict=True))
     table = pa.table([pa.array(c, to_arrow(t)) for c, t in zip(columns, types.values(), strict=True)], list(types))
-    frame = native_aggregate(aggregate(kind), spark.createDataFrame(table).to(schema), types)
+    calls = aggregate(kind).aggregates
+    frame = native_aggregate(("k",), calls, spark.createDataFrame(table).to(schema), types)
     wanted = [("k", to_spark("STRING")), *((c.name, to_spark(c.type)) for c in aggregate(kind).aggregates)]
     assert [(field.name, field.dataType) for field in frame.schema] == wanted
     found = frame.toArrow()
@@ -138,16 +139,10 @@ def test_flinks_recorded_results_of_integers_and_decimals(own: SparkSession) -> 
     assert tiny["twice"][1 + names.index("SUM_plain")] == 127 * 3 - 256
     assert tiny["null"][1 + names.index("AVG_plain")] is None
     low = native_aggregate(
-        Aggregate(
-            id="a",
-            inputs=("t",),
-            keys=(),
-            aggregates=(
-                AggregateCall(name="avg", function="AVG", argument="x", type="INT"),
-                AggregateCall(name="sum", function="SUM", argument="y", type="BIGINT"),
-            ),
-            state=(),
-            changelog=("+I",),
+        (),
+        (
+            AggregateCall(name="avg", function="AVG", argument="x", type="INT"),
+            AggregateCall(name="sum", function="SUM", argument="y", type="BIGINT"),
         ),
         own.createDataFrame([(-3, BIG), (-4, 1)], "x int, y bigint"),
         {"x": "INT", "y": "BIGINT"},

@@ -102,7 +102,7 @@ def test_rows_summed_up_beforehand_leave_the_same(rows: list[tuple[Any, ...]], c
     """Two tasks send each batch: one sums its rows up, the other may find that not worth it."""
     plan = plan_of(*ALL_OF_T, {"table.optimizer.agg-phase-strategy": "TWO_PHASE"})
     operator = kernel(plan)
-    presum, store, manifest = operator.presum, MemoryStore(), None
+    presum, store, manifest = operator.inputs[0].presum, MemoryStore(), None
     assert presum is not None
     found: Counter[Any] = Counter()
     for batch in (rows[:cut], rows[cut:]):
@@ -155,7 +155,7 @@ def test_it_is_said_why_there_is_one_phase(select: str, because: str | None) -> 
     plan = plan_of(select, "k STRING, x STRING" if because else "k STRING, x DOUBLE, s BIGINT")
     operator: Any = plan.operator("aggregate_t")
     assert operator.one_phase_because(insert_only=True, functions=plan.functions) == because
-    assert (kernel(plan).presum is None) == (because is not None)
+    assert (kernel(plan).inputs[0].presum is None) == (because is not None)
     changing = operator.one_phase_because(insert_only=False, functions=plan.functions)
     assert changing == because or "takes rows of a changing input back" in (changing or "")
 
@@ -294,7 +294,7 @@ def test_state_of_another_accumulator_is_not_read() -> None:
 
 
 def test_the_state_is_the_declared_type() -> None:
-    layout = kernel(plan_of(*ALL_OF_T)).groups_layout.schema
+    layout = kernel(plan_of(*ALL_OF_T)).accumulation.groups_layout.schema
     kinds = {field.name: field.type for field in layout if field.name.startswith("__user")}
     assert kinds == {
         "__user weighted(v, w)": pa.struct([("total", pa.int64()), ("weight", pa.int64())]),

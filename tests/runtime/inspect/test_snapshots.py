@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ def rows(plan: Plan, number: int) -> dict[str, list[tuple[Any, ...]]]:
         given = BATCHES[number][table]
         names = [column.name for column in plan.tables[table].columns]
         kind = (lambda row: (row.get("op", "+U"),)) if table == "u" else (lambda row: ())
+        if table == "t":
+            given = [{**row, "ts": datetime.fromisoformat(row["ts"])} for row in given]
         found[table] = [(*kind(row), *map(row.get, names)) for row in given]
     return found
 

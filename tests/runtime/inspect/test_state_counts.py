@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,20 @@ def test_segments_of_a_partition_are_counted_where_they_are(tmp_path: Path) -> N
     assert (table, counted.under) == ("left", (Under(rows=50), Under(rows=1, expired=49, soon=1)))
     assert counted.keys == 49
     assert counted.shown["r"].to_pylist() == ["b"]
+
+
+def test_the_buckets_of_a_table_by_time_are_counted_each(tmp_path: Path) -> None:
+    layout = replace(LAYOUT, by_time=True)
+    tables, pieces = {}, {}
+    for end, keys in ((-5000, 3), (5000, 2)):
+        rows, name = segment([(key, "a", 1, 100) for key in range(keys)]), layout.at(end).name
+        entry = SegmentEntry(f"{name}/1", keys, rows.nbytes, 100, 100, False)
+        tables[name] = StateTable(fingerprint=layout.fingerprint, rows=keys, segments=(entry,))
+        pieces[f"{name}/1"] = [rows]
+    files, manifest = stored(tmp_path, pieces, write_manifest(tables) or b"")
+    counts = list(count_tables(files, manifest, [Kept(layout=layout, ttls=(0,))], now=300, show=0))
+    assert [(table, counted.under[0].rows) for table, counted in counts] == [("left", 3), ("left", 2)]
+    assert not list(count_tables(files, manifest, [Kept(layout=LAYOUT, ttls=(0,))], now=300, show=0))
 
 
 @pytest.mark.parametrize("damage", ["removed", "cut off", "changed"])

@@ -30,16 +30,35 @@ INSERT INTO firsts SELECT g, w FROM (
 ) WHERE n = 1;
 INSERT INTO firsts SELECT g, w FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY w) AS n FROM o) WHERE n <= 3;
 """
+TIMED = """
+SET 'table.exec.state.ttl' = '1 h';
+CREATE TABLE o (g BIGINT, w BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen');
+CREATE TABLE sums (g BIGINT, n BIGINT, d BIGINT) WITH ('connector' = 'print');
+CREATE VIEW t AS SELECT * FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '5' SECOND));
+CREATE VIEW s AS SELECT * FROM TABLE(SESSION(TABLE o PARTITION BY g, DESCRIPTOR(ts), INTERVAL '5' SECOND));
+INSERT INTO sums SELECT g, COUNT(*), COUNT(DISTINCT w) FROM t GROUP BY g, window_start, window_end;
+INSERT INTO sums SELECT g, w, w FROM s;
+INSERT INTO sums SELECT a.g, a.w, b.w FROM t AS a JOIN t AS b
+  ON a.g = b.g AND a.window_start = b.window_start AND a.window_end = b.window_end;
+INSERT INTO sums SELECT g, w, w FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY g, window_start, window_end ORDER BY w) AS n FROM t) WHERE n <= 3;
+INSERT INTO sums SELECT g, w, w FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY g, window_start, window_end ORDER BY ts DESC) AS n FROM t) WHERE n = 1;
+"""
+
+
+def tables_of(plan: Plan, edited: Plan | None) -> dict[str, tuple]:
+    """For each kind of operator of a plan, its entries with the names of their tables and their keys."""
+    return {
+        plan.operator(name).op: tuple((e.name, [layout.name for layout in e.layouts], e.keys) for e in entries)
+        for name, entries in entries_of(plan, edited).items()
+    }
 
 
 def test_each_state_entry_of_each_stateful_operator_has_tables_keys_and_both_ttls() -> None:
     plan = compile_sql(SCRIPT)
     edited, _ = set_value(plan, "config.table.exec.state.ttl", "2 h")
-    found = {
-        plan.operator(name).op: tuple((e.name, [layout.name for layout in e.layouts], e.keys) for e in entries)
-        for name, entries in entries_of(plan, edited).items()
-    }
-    assert found == {
+    assert tables_of(plan, edited) == {
         "changelog-normalize": (("changelogNormalizeState", ["rows"], ("id",)),),
         "join": (("leftState", ["left"], ("g",)), ("rightState", ["right"], ("g",))),
         "sink-materialize": (("sinkMaterializeState", ["rows"], ("v",)),),
@@ -47,12 +66,21 @@ def test_each_state_entry_of_each_stateful_operator_has_tables_keys_and_both_ttl
         "deduplicate": (("deduplicateState", ["rows"], ("g",)),),
         "rank": (("rankState", ["first"], ("g",)),),
     }
-    assert found.keys() == {kind.op for kind in KINDS if issubclass(kind, Stateful)}, (
-        "a stateful operator is missing here"
-    )
     ttls = {(entry.ttl, entry.edited) for entries in entries_of(plan, edited).values() for entry in entries}
     assert ttls == {("1 h", "2 h")}
     assert {entry.edited for entries in entries_of(plan, plan).values() for entry in entries} == {None}
+
+
+def test_entries_that_go_by_the_watermark_have_tables_by_time_and_no_ttl() -> None:
+    plan = compile_sql(TIMED)
+    edited, _ = set_value(plan, "config.table.exec.state.ttl", "2 h")
+    entries = [entry for entries in entries_of(plan, edited).values() for entry in entries]
+    assert {(entry.ttl, entry.edited) for entry in entries} == {(None, None)}
+    assert all(layout.by_time for entry in entries for layout in entry.layouts)
+    groups = ("windowAggregateState", ["groups", "values(w)"], ("g",))
+    assert tables_of(plan, None)["window-aggregate"] == (groups,)
+    kinds = tables_of(plan, None).keys() | tables_of(compile_sql(SCRIPT), None).keys()
+    assert kinds == {kind.op for kind in KINDS if issubclass(kind, Stateful)}, "a stateful operator is missing here"
 
 
 def join_plan(query: str) -> Plan:

@@ -269,7 +269,7 @@ def test_a_maximum_or_a_sum_with_another_meaning_is_not_taken_over() -> None:
     ):
         operator = aggregate(call(function, "v", "DOUBLE"), types=(pa.float64(),), columns=NUMBERS, keys=("d",),
                              changelog=changelog)  # fmt: skip
-        layout = operator.groups_layout
+        layout = operator.accumulation.groups_layout
         kinds = [pa.int64() if name == "__count(v)" else pa.float64() for name in columns]
         before = replace(layout, payload=pa.schema(zip(columns, kinds, strict=True)))
         tables = {
@@ -289,7 +289,7 @@ def test_layouts_that_mean_what_they_meant_are_as_they_were() -> None:
     kept = aggregate(call("SUM", "v", "DOUBLE"), call("MIN", "v", "DOUBLE"), types=(pa.float64(),) * 2, columns=NUMBERS,
                      keys=("d",), changelog=False)  # fmt: skip
     integers = aggregate(call("SUM", "v"), call("MAX", "v"))
-    found = [operator.groups_layout.fingerprint for operator in (kept, integers)]
+    found = [operator.accumulation.groups_layout.fingerprint for operator in (kept, integers)]
     assert found == ["b0598659ade3998a", "5ce92aa6150e7c37"]
 
 

@@ -83,4 +83,4 @@ def test_an_expired_group_begins_with_no_values() -> None:
 def test_the_state_is_the_row_of_the_group() -> None:
     operator = aggregate(CALLS[0], types=(COUNTED,), columns=COLUMNS)
     assert [layout.name for layout in operator.layouts] == ["groups"]
-    assert operator.groups_layout.payload.types == [COUNTED]
+    assert operator.layouts[0].payload.types == [COUNTED]

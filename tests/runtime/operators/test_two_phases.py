@@ -194,7 +194,7 @@ def test_auto_leaves_rows_alone_that_would_not_become_a_quarter_as_many() -> Non
 def test_the_plan_says_in_one_phase_of_exactly_those_aggregates_that_run_in_one(each, changelog) -> None:
     operator = replace(aggregate(changelog=changelog), calls=(each,), types=(pa.int64(),))
     planned = Aggregate(id="a", inputs=("i",), keys=("k",), aggregates=(each,), state=(), changelog=("+I",))
-    assert (operator.presum is None) == (planned.one_phase_because(insert_only=not changelog) is not None)
+    assert (operator.inputs[0].presum is None) == (planned.one_phase_because(insert_only=not changelog) is not None)
 
 
 def test_floating_sums_differ_by_no_more_than_their_rounding() -> None:

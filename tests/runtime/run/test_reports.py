@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,13 @@ from pyspark.sql import Row
 
 from hintplan.plans.text.counts import human_bytes, human_duration
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS, LookupCounters
-from hintplan.runtime.progress import BatchProgress, JobProgress, OperatorProgress, batch_progress
+from hintplan.runtime.progress import (
+    BatchProgress,
+    EventTimeProgress,
+    JobProgress,
+    OperatorProgress,
+    batch_progress,
+)
 from hintplan.runtime.run.report import JsonReport, LineReport, TableReport
 from hintplan.runtime.spark.failure import root_cause
 
@@ -92,6 +98,32 @@ def test_a_line_per_batch_says_what_happened(capsys: pytest.CaptureFixture[str])
         "sink_r batch 12: 12,345 rows in · 67 rows out · 1.9 s · join_o_c 400,000 rows 50.0 MiB",
         "finished after 1 batch: 12,345 rows in · 67 rows out · 1 min 5 s",
     ]
+
+
+def test_a_line_and_the_end_say_what_goes_by_event_time(capsys: pytest.CaptureFixture[str]) -> None:
+    times = EventTimeProgress(watermark=19_000, held_by="watermark_o", late_rows=1, open_windows=2)
+    timed = replace(BATCH, operators={"window_o": OperatorProgress(state_rows=2, event_time=times)})
+    report = LineReport(once=True)
+    report.batch(timed)
+    report.end("finished", SUMMARY | {"event_time": {"window_o": asdict(times)}})
+    assert capsys.readouterr().err.splitlines() == [
+        "sink_r batch 12: 12,345 rows in · 67 rows out · 1.9 s · window_o 2 rows 0 B "
+        "watermark 1970-01-01 00:00:19 UTC by watermark_o 2 windows open 1 late row",
+        "finished after 1 batch: 12,345 rows in · 67 rows out · 1 min 5 s",
+        "window_o: 2 windows open, watermark 1970-01-01 00:00:19 UTC · --drain closes them",
+    ]
+
+
+def test_a_record_has_event_time_only_if_an_operator_goes_by_it() -> None:
+    out = io.StringIO()
+    times = EventTimeProgress(watermark=19_000, held_by="watermark_o", late_rows=1, open_windows=2)
+    timed = {"join_o_c": OperatorProgress(), "window_o": OperatorProgress(event_time=times)}
+    JsonReport(out).batch(replace(BATCH, operators=timed))
+    operators = json.loads(out.getvalue())["operators"]
+    assert "event_time" not in operators["join_o_c"]
+    assert operators["window_o"]["event_time"] == {
+        "watermark": 19_000, "held_by": "watermark_o", "late_rows": 1, "open_windows": 2,
+    }  # fmt: skip
 
 
 def test_the_end_of_a_run_has_the_time_of_the_start_in_its_own(capsys: pytest.CaptureFixture[str]) -> None:

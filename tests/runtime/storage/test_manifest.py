@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.storage.manifest import (
     FORMAT,
+    WATERMARK_FORMAT,
     Manifest,
     SegmentRef,
+    SplitMark,
+    StoredWatermark,
     body_start,
     decode_manifest,
     encode_manifest,
@@ -33,10 +39,18 @@ WHOLE = Manifest(
     },
 )
 EMPTY = Manifest(operator="fold", batch=0, run=1)
+MARKED = replace(
+    WHOLE,
+    watermark=StoredWatermark(
+        after=-(1 << 63),
+        since=1763860000000,
+        marks=((SplitMark("", (1 << 63) - 1, 5),), (), (SplitMark("t/0", -1, 6), SplitMark("t/1", -(1 << 63), 7))),
+    ),
+)
 PATH = "/data/checkpoint/0/3/12.8.manifest"
 
 
-@pytest.mark.parametrize("manifest", [WHOLE, EMPTY], ids=["whole", "empty"])
+@pytest.mark.parametrize("manifest", [WHOLE, EMPTY, MARKED], ids=["whole", "empty", "with a watermark"])
 @pytest.mark.parametrize("inline", [(), INLINE], ids=["without segments", "with segments"])
 def test_what_is_written_is_read(manifest: Manifest, inline: tuple[bytes, ...]) -> None:
     data = pa.py_buffer(encode_manifest(manifest, inline))
@@ -82,6 +96,27 @@ def test_another_file_is_refused(data: bytes) -> None:
 
 
 def test_another_format_is_refused_by_its_number() -> None:
-    data = encode_manifest(EMPTY, ()).replace(b"hintplan-state %d" % FORMAT, b"hintplan-state %d" % (FORMAT + 1), 1)
-    with pytest.raises(RunError, match=f"{PATH} has state format {FORMAT + 1}, this version of hintplan reads format"):
+    newer = WATERMARK_FORMAT + 1
+    data = encode_manifest(EMPTY, ()).replace(b"hintplan-state %d" % FORMAT, b"hintplan-state %d" % newer, 1)
+    wanted = f"{PATH} has state format {newer}, this version of hintplan reads formats {FORMAT} and {WATERMARK_FORMAT}"
+    with pytest.raises(RunError, match=wanted):
         decode_manifest(data, PATH)
+
+
+def test_a_manifest_without_a_watermark_has_the_bytes_that_it_had_before_there_were_any() -> None:
+    before = (
+        b'hintplan-state 1 140 0d072e84          \n{"operator":"fold","batch":0,"run":1,"lineage":null,"partition":0,'
+        b'"partitions":1,"state_rows":0,"state_bytes":0,"tables":null,"segments":{}}\n'
+    )
+    assert encode_manifest(EMPTY, ()).rstrip(b"\0") == before
+
+
+def test_older_code_refuses_a_manifest_with_a_watermark_by_its_format() -> None:
+    data = encode_manifest(MARKED, ())
+    assert data.split()[1] == b"%d" % WATERMARK_FORMAT
+    header = json.loads(data[40 : 40 + int(data.split()[2])])
+    assert header["watermark"] == {
+        "after": -(1 << 63),
+        "since": 1763860000000,
+        "marks": [[["", (1 << 63) - 1, 5]], [], [["t/0", -1, 6], ["t/1", -(1 << 63), 7]]],
+    }

@@ -1,17 +1,19 @@
-"""Edits of optional groups of settings, such as ``join_o_c.cached.enabled``, even if the plan lacks the group.
+"""Edits of groups of settings that follow from their layers alone, such as ``join_o_c.cached.enabled``.
+
+A plan may lack an optional group; the edit adds it.
 
 >>> from hintplan.plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> plan = Plan(name="p", mode="batch", operators=(scan,))
 >>> from hintplan.plans.settings.cached import CACHED
->>> set_optional(plan, "", scan, CACHED, "enabled", "true").operators[0].cached.enabled
+>>> set_layered(plan, "", scan, CACHED, "enabled", "true").operators[0].cached.enabled
 True
 """
 
 from __future__ import annotations
 
 from hintplan.plans.errors import PlanError
-from hintplan.plans.model.optional_groups import optional_groups, resolve_group, reused_operators, with_group
+from hintplan.plans.model.layered_groups import layered_groups, resolve_group, reused_operators, with_group
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
 from hintplan.plans.settings.group import Group
@@ -20,22 +22,22 @@ from hintplan.plans.settings.setting import SettingError, parse_value
 from hintplan.plans.text.names import did_you_mean
 
 
-def optional_paths(plan: Plan, operator: Operator) -> list[str]:
+def layered_paths(plan: Plan, operator: Operator) -> list[str]:
     """Return the paths below ``operator`` that can be set, for messages; a group with one setting has a short form."""
     return [
         f"{operator.id}.{name}" if len(group.settings) == 1 else f"{operator.id}.{group.name}.{name}"
-        for group in optional_groups(operator)
+        for group in layered_groups(operator)
         if group.mode in (None, plan.mode)
         for name in group.settings
     ]
 
 
-def set_optional(plan: Plan, path: str, operator: Operator, group: Group, name: str, value: str) -> Plan:
+def set_layered(plan: Plan, path: str, operator: Operator, group: Group, name: str, value: str) -> Plan:
     """Set the setting ``name`` of a group; raise PlanError for an unknown name, a wrong mode, or a bad value.
 
     A setting that is set back to the value of its layers is no longer an edit.
     """
-    can = f"can be set: {', '.join(optional_paths(plan, operator))}"
+    can = f"can be set: {', '.join(layered_paths(plan, operator))}"
     if group.mode not in (None, plan.mode):
         hint = "remove it; it applies to streams"
         if group.mode == "batch":

@@ -1,7 +1,10 @@
-"""Groups of settings that a plan contains only if a layer sets them, with their current values from config.
+"""Groups of settings that follow from their layers alone, with their current values from config and tables.
+
+They are all groups except the groups of operators that send requests, which depend on each other and on the source. A
+plan contains an optional group only if a layer sets it.
 
 >>> from hintplan.plans.operators import Sink
->>> list(optional_groups(Sink(id="sink_r", inputs=("calc_r",), table="r")))
+>>> list(layered_groups(Sink(id="sink_r", inputs=("calc_r",), table="r")))
 []
 """
 
@@ -11,15 +14,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator
+from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import EDIT, Settings, edits_of
-from hintplan.plans.settings.setting import Value
+from hintplan.plans.settings.setting import Layers, Value
 
 
-def optional_groups(operator: Operator) -> Iterator[Group]:
-    """Return the groups that ``operator`` has only if a layer sets them."""
-    return (group for group in operator.groups if group.optional)
+def layered_groups(operator: Operator) -> Iterator[Group]:
+    """Return the groups of ``operator`` that follow from their layers alone."""
+    return (group for group in operator.groups if group.optional or not isinstance(operator, Requesting))
 
 
 def reused_operators(plan: Plan) -> frozenset[str]:
@@ -31,7 +34,25 @@ def reused_operators(plan: Plan) -> frozenset[str]:
     return frozenset(operator.id for operator in plan.operators if operator.inputs and len(readers[operator.id]) > 1)
 
 
-def config_layer(plan: Plan, operator: Operator, group: Group, shared: frozenset[str]) -> Mapping[str, Value]:
+def current_layers(plan: Plan, operator: Operator, group: Group, shared: frozenset[str]) -> Layers:
+    """Return the values that each layer sets now in a group of ``operator``.
+
+    Config and the options of the table below are read from ``plan``, and the other layers from the recorded origin.
+    """
+    old = operator.settings.get(group.name)
+    table = table_below(plan, operator) if "table" in group.layers else None
+    options = plan.tables[table].options if table is not None else {}
+    layers = group.asked({}, options, origin=old.origin if old is not None else {})
+    return {**layers, "config": _config_layer(plan, operator, group, shared)} if "config" in layers else layers
+
+
+def table_below(plan: Plan, operator: Operator) -> str | None:
+    """Return the nearest table below ``operator`` that is scanned, or None if the plan has no such table."""
+    below = (plan.by_id[name] for name in plan.upstream(operator.id))
+    return next((scan.table for scan in below if scan.is_source and scan.table in plan.tables), None)
+
+
+def _config_layer(plan: Plan, operator: Operator, group: Group, shared: frozenset[str]) -> Mapping[str, Value]:
     """Return the values that the configuration of ``plan`` sets in a group of ``operator``.
 
     For a group that is meant for shared operators, only operators in ``shared`` get the values that switch it on. Other
@@ -51,27 +72,25 @@ def config_layer(plan: Plan, operator: Operator, group: Group, shared: frozenset
 def resolve_group(
     plan: Plan, operator: Operator, group: Group, edits: Mapping[str, Value], shared: frozenset[str]
 ) -> Settings | None:
-    """Return the group with the plan's current config and with ``edits`` as the strongest layer.
+    """Return the group with the plan's current config and tables, and with ``edits`` as the strongest layer.
 
-    Return None if no layer sets it.
+    Return None if the group is optional and no layer sets it.
     """
-    old = operator.settings.get(group.name)
-    config = config_layer(plan, operator, group, shared)
-    if old is None and not config and not edits:
+    layers = current_layers(plan, operator, group, shared)
+    if group.optional and group.name not in operator.settings and not layers.get("config") and not edits:
         return None
-    layers = group.asked({}, origin=old.origin if old is not None else {})
-    settings = group.resolved({**layers, "config": config, EDIT: edits})
+    settings = group.resolved({**layers, EDIT: edits})
     asking = group.asking or tuple(group.settings)
     asked = any(name in values for layer, values in settings.origin.items() if layer != "default" for name in asking)
-    return settings if asked or edits_of(settings) else None
+    return settings if asked or edits_of(settings) or not group.optional else None
 
 
 def with_config_layers(plan: Plan) -> Plan:
-    """Return the plan with the layer ``config`` of all optional groups as in its configuration; edits stay edits."""
+    """Return the plan with the layers of its current configuration and tables in these groups; edits stay edits."""
     shared = reused_operators(plan)
     operators = []
     for operator in plan.operators:
-        for group in optional_groups(operator):
+        for group in layered_groups(operator):
             old = operator.settings.get(group.name)
             if group.mode in (None, plan.mode):
                 edits = edits_of(old) if old is not None else {}

@@ -1,0 +1,130 @@
+"""Finds the way of watermarks through a plan: from the operators that send them to the operators that go by them.
+
+A watermark begins at a ``watermark-assigner``. Calcs, unions and lookups pass it on, and so do operators that go by
+time. Regular joins, aggregates and other operators with state do not.
+
+    watermark_sources(plan)  # {'window_bid': ('watermark_bid',), 'rank_window': ('window_bid',)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Operator
+
+
+def time_operators(plan: Plan) -> tuple[str, ...]:
+    """Return the operators that go by the watermark, in the order of the plan."""
+    return tuple(operator.id for operator in plan.operators if operator.goes_by_time)
+
+
+def watermark_sources(plan: Plan) -> Mapping[str, tuple[str, ...]]:
+    """Return, for each operator that goes by time, the nearest operators below it that send watermarks.
+
+    They are in the order of a walk over the inputs, each once. An operator that goes by time sends its watermark to the
+    operators above it.
+    """
+    return {name: tuple(dict.fromkeys(_nearest(plan, plan.by_id[name]))) for name in time_operators(plan)}
+
+
+def _nearest(plan: Plan, operator: Operator) -> Iterator[str]:
+    """Yield the nearest senders below ``operator``, once for each way to them."""
+    waiting = [*reversed(operator.inputs)]
+    walked: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        below = plan.by_id.get(name)
+        if below is None or name in walked:
+            continue
+        if _sends(below):
+            yield name
+        elif below.passes_watermark:
+            walked.add(name)
+            waiting += reversed(below.inputs)
+
+
+def reading_tables(plan: Plan) -> tuple[str, ...]:
+    """Return the operators that go by the watermark of a table, and not only of other operators."""
+    sent = {operator.id for operator in plan.operators if operator.sends_watermark}
+    return tuple(name for name, sources in watermark_sources(plan).items() if not sent.isdisjoint(sources))
+
+
+def edges_with_marks(plan: Plan) -> frozenset[str]:
+    """Return the operators whose output carries watermarks to an operator above that goes by time."""
+    have: set[str] = set()
+    for operator in plan.operators:  # inputs precede their readers
+        if _sends(operator) or (operator.passes_watermark and not have.isdisjoint(operator.inputs)):
+            have.add(operator.id)
+    wanted: set[str] = set()
+    for operator in reversed(plan.operators):
+        passes = operator.id in wanted and operator.passes_watermark and not _sends(operator)
+        if operator.goes_by_time or passes:
+            wanted |= {*operator.inputs}
+    return frozenset(have & wanted)
+
+
+def _sends(operator: Operator) -> bool:
+    return operator.sends_watermark or operator.goes_by_time
+
+
+def slowest_of(plan: Plan) -> Mapping[str, tuple[str, ...]]:
+    """Return the scans whose slowest watermark holds for the output of an operator that brings several together.
+
+    Only operators whose output carries watermarks, or that go by time, are included.
+    """
+    if plan.mode == "batch" or not any(operator.goes_by_time for operator in plan.operators):
+        return {}
+    carrying = edges_with_marks(plan)
+    sources: dict[str, tuple[str, ...]] = {}
+    slowest: dict[str, tuple[str, ...]] = {}
+    for operator in plan.operators:
+        below = [sources.get(name, ()) for name in operator.inputs]
+        together = tuple(dict.fromkeys(source for each in below for source in each))
+        if operator.sends_watermark:
+            scans = (name for name in plan.upstream(operator.id) if plan.by_id[name].is_source)
+            together = (next(scans, operator.id),)
+        sources[operator.id] = together if operator.passes_watermark else ()
+        waits = operator.goes_by_time or operator.id in carrying
+        if waits and len(together) > max(map(len, below), default=0):
+            slowest[operator.id] = together
+    return {name: scans for name, scans in slowest.items() if len(scans) > 1}
+
+
+def described(operator: Operator, plan: Plan, slowest: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the description of an operator, and the scans for the slowest of which it waits."""
+    text = operator.describe(plan)
+    scans = slowest.get(operator.id, ())
+    return f"{text} · waits for the slowest of {', '.join(scans)}" if scans else text
+
+
+def check_watermarks(plan: Plan) -> Iterator[Diagnostic]:
+    """Yield a problem for each source whose rows reach an operator that goes by time without a watermark.
+
+    Rows in the plan itself, and batch jobs, need none.
+    """
+    if plan.mode == "batch":
+        return
+    for name in time_operators(plan):
+        operator = plan.by_id[name]
+        for number, below in enumerate(operator.inputs):
+            for source in dict.fromkeys(_without_watermark(plan, below)):
+                message = f"'{name}' goes by time, but no watermark reaches it from '{source}'"
+                hint = "put a watermark-assigner above the scan, and no join or aggregate with a TTL in between"
+                yield Diagnostic(message=message, path=f"{operator.path}.inputs[{number}]", hint=hint)
+
+
+def _without_watermark(plan: Plan, name: str) -> Iterator[str]:
+    """Yield the scans below, and the operators that stop watermarks, from which there is no watermark."""
+    waiting = [name]
+    walked: set[str] = set()
+    while waiting:
+        operator = plan.by_id.get(waiting.pop())
+        if operator is None or operator.id in walked or _sends(operator):
+            continue
+        walked.add(operator.id)
+        if operator.is_source or not operator.passes_watermark:
+            yield operator.id
+        else:
+            waiting += reversed(operator.inputs)

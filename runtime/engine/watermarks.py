@@ -1,0 +1,150 @@
+"""The watermark of an operator in a batch: from the marks of its sources to the times before and after the batch.
+
+The watermark after a batch is the lowest of the operator's sources, and of a source the lowest of its splits: the
+highest mark that a split has had, less the delay. It never goes back. A source counts from the start, a split from its
+first row. A source or split without a row for the idle timeout is left out; if all are, the watermark stays.
+
+The delay is taken off here, in each batch, because stored marks are without it. So an edited delay counts at once.
+
+>>> sources = (MarkSource(number=0, delay=1_000), MarkSource(number=1))
+>>> moved = moved_watermark(None, {(0, "a"): 9_000, (0, "b"): 7_000, (1, ""): 6_500}, sources, now=0)
+>>> moved.watermarks.after, moved.holder
+(6000, Holder(source=0, split='b'))
+>>> moved_watermark(moved.stored, {(0, "b"): 9_000}, sources, now=1).watermarks
+Watermarks(before=6000, after=6500)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hintplan.plans.errors import RunError
+from hintplan.runtime.engine.marks import Marks
+from hintplan.runtime.operator import FOREVER, NEVER, Watermarks
+from hintplan.runtime.storage.manifest import SplitMark, StoredWatermark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkSource:
+    """A source of an operator's watermark: its ``number`` in marks, and in ms its delay and its idle timeout.
+
+    An idle timeout of 0 never ends. An operator as a source has no delay. Its mark shows if all of its own sources are
+    idle, but it is not called in batches without any of their rows.
+    """
+
+    number: int
+    delay: int = 0
+    idle_timeout: int = 0
+    is_operator: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTime:
+    """The event time of an operator: its ``sources``, and its own ``number`` in marks.
+
+    The operator holds its watermark back for the operators above it by ``hold`` ms.
+    """
+
+    number: int
+    sources: tuple[MarkSource, ...]
+    hold: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The position of the source with the lowest watermark, and the split; None for a source without rows."""
+
+    source: int
+    split: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The ``watermarks`` of a batch, and the state to store after it.
+
+    ``holder`` is None if all sources are idle.
+    """
+
+    watermarks: Watermarks
+    stored: StoredWatermark
+    holder: Holder | None
+
+    def mark(self, hold: int) -> int | None:
+        """Return the mark of the operator for the operators above it, which it holds back by ``hold`` ms."""
+        return None if self.holder is None else _less(self.watermarks.after, hold)
+
+
+def moved_watermark(stored: StoredWatermark | None, marks: Marks, sources: Sequence[MarkSource], now: int) -> Moved:
+    """Return the watermark after a batch at ``now`` (ms) with these ``marks``; ``stored`` is None in the first batch.
+
+    Raise RunError if other sources were stored.
+    """
+    before = stored or StoredWatermark(after=NEVER, since=now, marks=((),) * len(sources))
+    if len(before.marks) != len(sources):
+        raise RunError(
+            f"the stored watermark has {len(before.marks)} sources, and the operator has {len(sources)}",
+            hint="run the plan and the version of hintplan that wrote the checkpoint, or start with a new one",
+        )
+    after = [
+        _with_marks(splits, marks, source.number, 0 if source.is_operator and not source.idle_timeout else now)
+        for splits, source in zip(before.marks, sources, strict=True)
+    ]
+    lowest: list[tuple[int, Holder]] = []
+    for position, (splits, source) in enumerate(zip(after, sources, strict=True)):
+        if marks.get((source.number, ""), NEVER) is None:
+            continue  # an operator whose sources are all idle
+        if not splits and not _is_idle(before.since, source, now):
+            lowest.append((NEVER, Holder(position, None)))
+        lowest += [
+            (_less(split.highest, source.delay), Holder(position, split.split))
+            for split in splits
+            if not _is_idle(split.seen, source, now)
+        ]
+    if not sources:  # the rows are in the plan, and have all come with the first batch
+        lowest.append((FOREVER, Holder(-1, None)))
+    at, holder = min(lowest, key=lambda pair: pair[0], default=(before.after, None))
+    reached = max(before.after, at)
+    return Moved(
+        watermarks=Watermarks(before.after, reached),
+        stored=StoredWatermark(after=reached, since=before.since, marks=tuple(after)),
+        holder=holder,
+    )
+
+
+def watermark_text(watermark: int | None) -> str:
+    """Return a watermark in ms as text.
+
+    >>> watermark_text(1_500), watermark_text(FOREVER)
+    ('watermark 1970-01-01 00:00:01.500 UTC', 'watermark at the end')
+    """
+    if watermark is None:
+        return "no watermark yet"
+    if watermark == FOREVER:
+        return "watermark at the end"
+    try:
+        text = str(datetime(1970, 1, 1) + timedelta(milliseconds=watermark))
+    except OverflowError:
+        return f"watermark {watermark} ms"
+    return f"watermark {text[:-3] if '.' in text else text} UTC"
+
+
+def _with_marks(splits: Sequence[SplitMark], marks: Marks, source: int, seen: int) -> tuple[SplitMark, ...]:
+    """Return the ``splits`` of a source after the ``marks`` of a batch, sorted by name."""
+    highest = {split.split: split for split in splits}
+    for (number, name), mark in marks.items():
+        if number != source or mark is None:
+            continue
+        for split in (name,) if name is not None else ([*highest] or [""]):
+            known = highest.get(split)
+            highest[split] = SplitMark(split, mark if known is None else max(known.highest, mark), seen)
+    return tuple(highest[name] for name in sorted(highest))
+
+
+def _is_idle(since: int, source: MarkSource, now: int) -> bool:
+    return bool(source.idle_timeout) and now - since >= source.idle_timeout
+
+
+def _less(mark: int, delay: int) -> int:
+    return mark if mark in (NEVER, FOREVER) else max(NEVER, mark - delay)

@@ -1,0 +1,285 @@
+"""The kernel of the window aggregate of TUMBLE, HOP and CUMULATE, and of windows that the input has as columns.
+
+Rows are added to the groups of their key and slice (:mod:`hintplan.runtime.operators.accumulation`). A window is put
+out, as +I, in the batch whose watermark passes its end: the groups of all of its slices, merged. A row is late if the
+watermark had passed all of its windows before the batch. A window without rows is not put out, nor is a group whose
+rows were all retracted.
+
+- HOP: a batch reads each slice once, for all windows that it closes. A slice becomes one segment when it is first
+  read, because few rows come after that.
+- CUMULATE: the groups of a slice that closes are put out, and then merged into the next slice of the longest window.
+  So there is a result for each step, with or without new rows. A row that is late for some windows goes to the first
+  slice whose window is open.
+- Accumulators that need the values of rows cannot be merged. Their rows are added to each of their windows instead.
+- Windows in columns: a window is a slice. Rows whose window is due in their batch are never stored.
+
+State layout, format 1: the tables of the accumulation by time, one for each slice, without the slice's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from hintplan.plans.declarations.computations import AggregateCall
+from hintplan.plans.declarations.windows import Window, WindowColumns
+from hintplan.plans.settings.phases import PhaseStrategy
+from hintplan.runtime.kernels.accumulators import UsersCalls
+from hintplan.runtime.kernels.changelog import weights_of
+from hintplan.runtime.kernels.partial import WEIGHT, rows_behind
+from hintplan.runtime.kernels.slices import Slices, distinct_ends
+from hintplan.runtime.kernels.windows import (
+    closing_time,
+    last_window_ends,
+    milliseconds,
+    window_starts,
+    windows_of,
+)
+from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore, Watermarks
+from hintplan.runtime.operators.accumulation import GROUPS, Accumulation, change_groups, merge_groups
+from hintplan.runtime.operators.window_function import Names, window_columns, window_fields
+from hintplan.runtime.state.identity import without_chunks
+from hintplan.runtime.state.inherit import inherit_tables
+from hintplan.runtime.state.layout import Int64s, StateLayout, int64s
+from hintplan.runtime.state.manifest import read_manifest
+from hintplan.runtime.state.sliced import END, SlicedState, stored_layout
+from hintplan.runtime.state.tables import result_of
+from hintplan.runtime.state.time_buckets import TimeBuckets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowAggregateOperator:
+    """A window aggregate bound to its input columns and result types.
+
+    The windows are over the rowtime ``time``, or the input has them in the columns ``attached``. ``operator`` is its
+    id. ``names`` are the names of the output columns with start, end and rowtime of a window.
+    """
+
+    operator: str
+    columns: pa.Schema
+    changelog: bool
+    keys: tuple[str, ...]
+    calls: tuple[AggregateCall, ...]
+    types: tuple[pa.DataType, ...]
+    window: Window
+    names: Names
+    time: str | None = None
+    attached: WindowColumns | None = None
+    phases: PhaseStrategy = "AUTO"
+    users: Mapping[str, UsersCalls] = field(default_factory=dict)
+    """The adapters that call the user's aggregate functions, by function name."""
+
+    @property
+    def group_keys(self) -> tuple[str, ...]:
+        """The columns that distinguish groups with the same window end: sessions may have different starts."""
+        if self.attached is None or self.window.type != "session":
+            return self.keys
+        return (*self.keys, self.attached.start)
+
+    @property
+    def accumulation(self) -> Accumulation:
+        """The groups by key and slice."""
+        return Accumulation(
+            columns=self.columns.append(pa.field(END, pa.int64())),
+            changelog=self.changelog,
+            keys=(*self.group_keys, END),
+            calls=self.calls,
+            users=self.users,
+        )
+
+    @property
+    def slices(self) -> Slices:
+        column = self.time or "" if self.attached is None else self.attached.end
+        return Slices(operator=self.operator, window=self.window, column=column, are_ends=self.attached is not None)
+
+    @property
+    def layouts(self) -> tuple[StateLayout, ...]:
+        return tuple(stored_layout(layout) for layout in self.accumulation.layouts)
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        accumulation = self.accumulation
+        route = self.keys if self.attached is None else (*self.keys, self.attached.end)
+        presum = accumulation.presum(self.phases, self.slices)
+        hashes = (route, *accumulation.hashes)
+        return (InputSpec(columns=self.columns, hashes=hashes, changelog=self.changelog, presum=presum),)
+
+    @property
+    def output(self) -> pa.Schema:
+        keys = [self.columns.field(key) for key in self.keys]
+        calls = (pa.field(call.name, kind) for call, kind in zip(self.calls, self.types, strict=True))
+        return pa.schema([*keys, *calls, *window_fields(self.names, self.window.zone)])
+
+    def process(
+        self,
+        deltas: Sequence[pa.Table | None],
+        manifest: bytes | None,
+        store: SegmentStore,
+        now: int,
+        watermarks: Watermarks,
+    ) -> Result:
+        rows, layouts = deltas[0], self.layouts
+        tables = read_manifest(manifest, layouts)
+        buckets = {layout.name: TimeBuckets(layout, tables, store, now=now) for layout in layouts}
+        late = 0
+        if rows is not None and rows.num_rows:
+            late = _add(self, buckets, rows, watermarks.before, now)
+        output = _close(self, buckets, watermarks)
+        groups, *others = (of_layout.commit() for of_layout in buckets.values())
+        result = result_of({name: table for part in (groups, *others) for name, table in part.items()}, output, 0)
+        open_windows = sum(table.rows for table in groups.values())
+        return replace(result, rows_in=rows_behind(rows), late_rows=late, open_windows=open_windows)
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        return inherit_tables(store, self.layouts)
+
+    @property
+    def kind(self) -> Literal["single", "repeated", "hop", "cumulate"]:
+        """The relation of slices and windows.
+
+        - ``single``: a window is one slice.
+        - ``repeated``: so it is, because each row is added to all of its windows.
+        - ``hop`` and ``cumulate``: a window consists of several slices, whose groups are merged when it closes.
+        """
+        if self.attached is not None or self.window.type not in ("hop", "cumulate"):
+            return "single"
+        return "repeated" if self.accumulation.remembers else self.window.type
+
+    def windows(self, ends: Int64s) -> tuple[Int64s, Int64s]:
+        """Return all windows of each slice, as parallel places in ``ends`` and window ends, in order of both."""
+        return (np.arange(len(ends)), ends) if self.attached is not None else windows_of(self.window, ends)
+
+    def closing(self, ends: Int64s) -> Int64s:
+        """Return the lowest watermark that closes the windows with these ``ends``."""
+        return closing_time(ends, self.window.zone)
+
+
+def _add(
+    operator: WindowAggregateOperator, buckets: Mapping[str, TimeBuckets], rows: pa.Table, before: int, now: int
+) -> int:
+    """Add ``rows`` to the groups of their slices, and return the number of late rows."""
+    batch = (rows if WEIGHT in rows.column_names else operator.slices.added_to(rows)).combine_chunks()
+    ends, numbers = distinct_ends(batch)
+    places, targets = _targets(operator, ends, before)
+    counts = np.bincount(places, minlength=len(ends))
+    late = 0
+    if not counts.all():
+        late = rows_behind(batch.filter(pa.array(counts[numbers] == 0)))
+    if len(places) != len(ends) or (targets != ends).any():
+        batch = _moved(batch, numbers, counts, targets)
+    if batch.num_rows:
+        accumulation = operator.accumulation
+        states = {layout.name: SlicedState(layout, buckets[layout.name]) for layout in accumulation.layouts}
+        weights = batch[WEIGHT].to_numpy() if WEIGHT in batch.column_names else weights_of(batch)
+        change_groups(accumulation, states, batch, weights, now)
+    return late
+
+
+def _targets(operator: WindowAggregateOperator, ends: Int64s, before: int) -> tuple[Int64s, Int64s]:
+    """Return the slices to which rows of the slices ``ends`` are added, as parallel places in ``ends`` and slice ends.
+
+    Slices whose windows all closed by ``before`` have none.
+    """
+    places, window_ends = operator.windows(ends)
+    is_open = operator.closing(window_ends) > before
+    places, window_ends = places[is_open], window_ends[is_open]
+    if operator.kind == "repeated":
+        return places, window_ends
+    first = np.flatnonzero(np.concatenate(([True], places[1:] != places[:-1]))[: len(places)])
+    return places[first], ends[places[first]] if operator.kind == "hop" else window_ends[first]
+
+
+def _moved(batch: pa.Table, numbers: Int64s, counts: Int64s, targets: Int64s) -> pa.Table:
+    """Return the rows of slice number i ``counts[i]`` times, with the ends that ``targets`` has for the slice."""
+    repeats = counts[numbers]
+    rows = np.repeat(np.arange(len(numbers)), repeats)
+    nth = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    first = np.cumsum(counts) - counts
+    return _with_ends(batch.take(pa.array(rows)), targets[first[numbers[rows]] + nth]).combine_chunks()
+
+
+def _with_ends(rows: pa.Table, ends: Int64s | int) -> pa.Table:
+    column = pa.array(np.full(rows.num_rows, ends) if isinstance(ends, int) else ends)
+    if END in rows.column_names:
+        return rows.set_column(rows.column_names.index(END), END, column)
+    return rows.append_column(END, column)
+
+
+def _close(operator: WindowAggregateOperator, buckets: Mapping[str, TimeBuckets], watermarks: Watermarks) -> pa.Table:
+    """Return the results of the windows that ``watermarks`` close, and drop the slices that no open window needs."""
+    groups, after = buckets[GROUPS], watermarks.after
+    if operator.kind == "hop":
+        rows = _hopping(operator, groups, watermarks)
+    elif operator.kind == "cumulate":
+        rows = _cumulated(operator, groups, after)
+    else:
+        rows = [_with_ends(groups.rows(end), end) for end in _passed(operator, groups.ends(), after)]
+    for of_layout in buckets.values():
+        ends = np.array(of_layout.ends(), np.int64)
+        last = last_window_ends(operator.window, ends) if operator.kind == "hop" else ends
+        for end in ends[operator.closing(last) <= after].tolist():
+            of_layout.drop(end)
+    return _results(operator, pa.concat_tables(rows)) if rows else operator.output.empty_table()
+
+
+def _passed(operator: WindowAggregateOperator, ends: Sequence[int], after: int) -> list[int]:
+    """Return the ``ends`` of windows that ``after`` has closed."""
+    every = np.array(ends, np.int64)
+    passed: list[int] = every[operator.closing(every) <= after].tolist()
+    return passed
+
+
+def _hopping(operator: WindowAggregateOperator, groups: TimeBuckets, watermarks: Watermarks) -> list[pa.Table]:
+    """Return the groups of the windows of HOP that ``watermarks`` close; each slice is read once."""
+    ends = np.array(groups.ends(), np.int64)
+    places, window_ends = operator.windows(ends)
+    closing = operator.closing(window_ends)
+    due = np.flatnonzero((closing > watermarks.before) & (closing <= watermarks.after))
+    due = due[np.lexsort((places[due], window_ends[due]))]  # slices of a window in order of time
+    slices = {place: groups.gathered(int(ends[place])) for place in np.unique(places[due]).tolist()}
+    rows = [
+        _with_ends(slices[place], end)
+        for place, end in zip(places[due].tolist(), window_ends[due].tolist(), strict=True)
+    ]
+    return [merge_groups(operator.accumulation, pa.concat_tables(rows))] if rows else []
+
+
+def _cumulated(operator: WindowAggregateOperator, groups: TimeBuckets, after: int) -> list[pa.Table]:
+    """Return the groups of the windows of CUMULATE that ``after`` closes, and merge each into the next slice."""
+    accumulation, window = operator.accumulation, operator.window
+    waiting, parts = groups.ends(), []
+    while waiting and _passed(operator, waiting[:1], after):
+        end = waiting.pop(0)
+        rows = groups.rows(end)
+        parts.append(_with_ends(rows, end))
+        if end == last_window_ends(window, np.array([end]))[0] or not rows.num_rows:
+            continue
+        following = groups.at(end + window.step_ms)
+        both = [_with_ends(part, 0) for part in (rows, following.rows())]
+        following.replace(merge_groups(accumulation, pa.concat_tables(both)).drop_columns(END))
+        if waiting[:1] != [end + window.step_ms]:
+            waiting.insert(0, end + window.step_ms)
+    return parts
+
+
+def _results(operator: WindowAggregateOperator, rows: pa.Table) -> pa.Table:
+    """Return the output for ``rows`` of the table of groups with the end of their window."""
+    rows = rows.combine_chunks()
+    accumulation, ends = operator.accumulation, int64s(rows, END)
+    state = {name: without_chunks(rows[name]) for name, _ in accumulation.stored}
+    columns = [rows[key] for key in operator.keys]
+    columns += accumulation.results(operator.types, state, np.ones(rows.num_rows, np.bool_))
+    of_window = window_columns(
+        operator.output, operator.names, operator.window.zone, _starts(operator, rows, ends), ends
+    )
+    return pa.table([*columns, *of_window.values()], names=operator.output.names).cast(operator.output)
+
+
+def _starts(operator: WindowAggregateOperator, rows: pa.Table, ends: Int64s) -> Int64s:
+    if operator.attached is not None and operator.window.type == "session":
+        return milliseconds(rows[operator.attached.start])
+    return window_starts(operator.window, ends)

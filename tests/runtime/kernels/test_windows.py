@@ -1,0 +1,127 @@
+"""Windows of times: the same as the models have, for all types, in zones, with negative offsets and before 1970."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hintplan.plans.declarations.windows import Window
+from hintplan.runtime.kernels.windows import (
+    closing_time,
+    last_window_ends,
+    milliseconds,
+    rowtimes,
+    slice_ends,
+    timestamps,
+    wall_clock,
+    window_starts,
+    windows_of,
+)
+from tests.runtime.event_time.models import Windows
+from tests.runtime.event_time.times import Zone
+
+MINUTE, HOUR = 60_000, 3_600_000
+ZONES = ("Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca")
+WINDOWS = [
+    Window(type="tumble", size="5 s"),
+    Window(type="tumble", size="5 s", offset="2 s"),
+    Window(type="tumble", size="7 s", offset="-2500 ms"),
+    Window(type="hop", size="10 s", slide="5 s"),
+    Window(type="hop", size="12 s", slide="4 s", offset="-1 s"),
+    Window(type="cumulate", size="15 s", step="5 s"),
+    Window(type="cumulate", size="15 s", step="3 s", offset="-4 s"),
+]
+
+
+def at(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda window: f"{window.over('ts')}")
+def test_a_time_is_in_the_windows_of_the_model(window: Window) -> None:
+    model = Windows(window.type, window.size_ms, window.step_ms, window.offset_ms)
+    times = np.unique(np.random.default_rng(1).integers(-60_000, 60_000, 500))
+    times = np.concatenate((times, np.arange(-20_000, 20_000, 500), np.arange(-20_001, 20_000, 500)))
+    ends = slice_ends(window, times)
+    places, window_ends = windows_of(window, ends)
+    starts = window_starts(window, window_ends)
+    for place, time in enumerate(times.tolist()):
+        here = places == place
+        assert list(zip(starts[here].tolist(), window_ends[here].tolist(), strict=True)) == model.of(time)
+        assert last_window_ends(window, ends[[place]])[0] == model.of(time)[-1][1]
+        assert ends[place] == model.of(time)[0][1]
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_the_clock_of_a_zone_is_that_of_the_model(name: str) -> None:
+    zone = Zone(name)
+    times = np.random.default_rng(2).integers(at("1965-01-01"), at("2030-01-01"), 2000)
+    assert wall_clock(times, name).tolist() == [zone.wall(time) for time in times.tolist()]
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_a_window_closes_when_no_later_time_can_be_in_it(name: str) -> None:
+    zone = Zone(name)
+    times = range(at("2024-02-01"), at("2024-12-01"), 15 * MINUTE)
+    # A clock that goes back shows a wall clock time again: the last of the times with a lower one counts.
+    walls = [zone.wall(time) for time in times]
+    lowest_from_here = np.minimum.accumulate(walls[::-1])[::-1].tolist()
+    ends = np.arange(walls[0], walls[-1], 15 * MINUTE)
+    wanted = [times[bisect_left(lowest_from_here, end)] - 1 for end in ends.tolist()]
+    closing = closing_time(ends, name)
+    assert closing.tolist() == wanted
+    assert (np.diff(closing) >= 0).all()
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_a_window_closes_as_in_the_model_unless_the_clock_skips_its_end(name: str) -> None:
+    zone = Zone(name)
+    ends = np.arange(at("2024-01-01"), at("2025-01-01"), 10 * MINUTE)
+    shown = [zone.wall(zone.closes(end)) == end - 1 for end in ends.tolist()]
+    assert closing_time(ends[shown], name).tolist() == [zone.closes(end) for end in ends[shown].tolist()]
+
+
+def test_days_in_berlin_have_23_and_25_hours() -> None:
+    window = Window(type="tumble", size="1 d", zone="Europe/Berlin")
+    for day, hours in (("2024-03-31", 23), ("2024-10-27", 25), ("2024-06-01", 24)):
+        ends = np.array([at(day), at(day) + 24 * HOUR])
+        assert np.diff(closing_time(ends, window.zone)).tolist() == [hours * HOUR]
+    before, after = at("2024-10-26T22:00") - 1, at("2024-10-27T23:00")
+    times = np.array([before, before + 1, after - 1, after])
+    ends = slice_ends(window, wall_clock(times, window.zone))
+    assert ends.tolist() == [at("2024-10-27"), at("2024-10-28"), at("2024-10-28"), at("2024-10-29")]
+
+
+def test_the_time_of_a_window_is_the_first_of_two_equal_clocks_and_behind_a_gap() -> None:
+    ends = np.array([at("2024-10-27T03:00"), at("2024-03-31T02:30"), at("2024-06-01T00:00")])
+    wanted = [at("2024-10-27T01:00") - 1, at("2024-03-31T01:30") - 1, at("2024-05-31T22:00") - 1]
+    assert rowtimes(ends, "Europe/Berlin").tolist() == wanted
+    assert closing_time(ends, "Europe/Berlin").tolist() == [
+        at("2024-10-27T02:00") - 1,
+        at("2024-03-31T01:00") - 1,
+        wanted[2],
+    ]
+
+
+def test_without_a_zone_a_clock_is_the_time() -> None:
+    times = np.array([-1, 0, 5])
+    assert wall_clock(times, None).tolist() == times.tolist()
+    assert closing_time(times, None).tolist() == rowtimes(times, None).tolist() == [-2, -1, 4]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("us", "UTC")])
+def test_timestamps_are_rounded_down_to_milliseconds(kind: pa.DataType) -> None:
+    times = pa.array([-1, 0, 999, 1000, -1001], pa.int64()).cast(kind)
+    assert milliseconds(times).tolist() == [-1, 0, 0, 1, -2]
+    assert timestamps(np.array([-1, 2]), kind).cast(pa.int64()).to_pylist() == [-1000, 2000]
+
+
+def test_closing_times_rise_with_ends_in_all_zones() -> None:
+    for zone in ZONES:
+        ends = np.arange(at("1969-12-01"), at("1970-02-01"), 15 * MINUTE)
+        assert all(later >= earlier for earlier, later in pairwise(closing_time(ends, zone).tolist()))
