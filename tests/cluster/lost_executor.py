@@ -78,9 +78,10 @@ def holders(spark: Any) -> dict[str, int]:
     infos = spark.sparkContext._jsc.sc().statusStore().rddList(True)
     found: dict[str, int] = {}
     for index in range(infos.size()):
-        partitions = infos.apply(index).partitions().get()
+        # A copy: Spark's own sequence shrinks while it is read, when an executor is lost.
+        partitions = infos.apply(index).partitions().get().toVector()
         for number in range(partitions.size()):
-            executors = partitions.apply(number).executors()
+            executors = partitions.apply(number).executors().toVector()
             for place in range(executors.size()):
                 name = str(executors.apply(place))
                 found[name] = found.get(name, 0) + 1
