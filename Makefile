@@ -109,6 +109,7 @@ flink-goldens: $(INSTALLED) java kafka .flink/bin/python
 	.flink/bin/python tests/flink/record_over_in_streams.py
 	.flink/bin/python tests/flink/record_arrivals.py
 	.flink/bin/python tests/flink/record_event_time.py
+	.flink/bin/python tests/flink/record_event_time_batch.py
 	.flink/bin/python tests/flink/record_jobs.py
 	.flink/bin/python tests/flink/record_sinks.py
 	.flink/bin/python tests/flink/record_not_null.py

@@ -45,6 +45,7 @@ CALLS = (
 TUMBLE = Window(type="tumble", size="10 s")
 ZONED = Window(type="tumble", size="10 s", zone="Europe/Berlin")
 HOP = Window(type="hop", size="10 s", slide="2 s")
+MANY_SLICES = Window(type="hop", size="1 h", slide="1 s")
 CUMULATE = Window(type="cumulate", size="10 s", step="2 s")
 
 
@@ -78,6 +79,7 @@ CASES = (
         for name, window, sizes in (
             ("open windows", TUMBLE, ((1000, 10), (1_000_000, 10), (100_000, 100))),
             ("open windows", HOP, ((1000, 10), (1_000_000, 10))),
+            ("open windows", MANY_SLICES, ((100, 3600),)),
             ("all open windows", TUMBLE, ((1000, 10), (1_000_000, 10), (100_000, 100))),
         )
         for keys, slices in sizes

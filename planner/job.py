@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hintplan.planner.context import Catalog, Context, FunctionEntry, TableEntry
 from hintplan.planner.hints.grammar import STATE_TTL
 from hintplan.planner.hints.ledger import Ledger, Outcome
+from hintplan.planner.late_rows import late_tables, only_counted, refuse_late_targets
 from hintplan.planner.lowering.lower import new_builder
 from hintplan.planner.lowering.sources_and_sinks import lower_sink
 from hintplan.planner.properties.repeated_reads import note_costly_views, warn_of_repeated_reads
@@ -24,6 +25,7 @@ from hintplan.planner.sinks.insert import build_insert, result_table
 from hintplan.planner.statements.model import Insert, Select
 from hintplan.planner.syntax.source import Source
 from hintplan.plans.analysis.changelog import with_changelogs
+from hintplan.plans.analysis.watermarks import check_waiting_lookups
 from hintplan.plans.declarations.tables import FunctionKind
 from hintplan.plans.errors import SqlError
 from hintplan.plans.format.compiled import with_record
@@ -56,6 +58,7 @@ class JobCompiler:
         self._context = context
         self._settings = settings
         self._inserts: list[tuple[Insert, Catalog]] = []
+        self._shows_rows = False
         context.shared_views, context.view_reads = {}, {}
         self._start()
 
@@ -155,6 +158,7 @@ class JobCompiler:
         context = self._context
         name, entry = result_table(context, statement)
         context.catalog.tables[name] = entry
+        self._shows_rows = True
         try:
             self.insert(
                 Insert(
@@ -201,6 +205,8 @@ class JobCompiler:
             functions={name: self._functions[name].function for name in sorted(self._functions)},
             operators=operators,
         )
+        if self._shows_rows:
+            plan = only_counted(plan)
         sharable = () if self._context.compiler.get(SHARED_VIEWS) == "true" else self._context.catalog.views
         warn_of_repeated_reads(self._context.report, self._builder.occurrences, with_config_layers(plan), sharable)
         places = {name: view.offset for name, view in self._context.catalog.views.items()}
@@ -208,11 +214,18 @@ class JobCompiler:
         self._context.report.finish(None)
         plan = with_config_layers(with_changelogs(plan))
         context = self._context
+        late = dict(late_tables(context.catalog, plan))
+        if late:
+            tables |= late
+            plan = replace(plan, tables={name: tables[name].table for name in sorted(tables)})
+        positions = positions_of(context.source, context.ledger, self._settings.offsets, tables, plan)
+        refuse_late_targets(context.source, context.catalog, plan, positions)
+        _refuse_waiting_lookups(context, plan, positions)
         return Compilation(
             plan=with_record(plan),
             hints=outcomes,
             findings=tuple(context.report.findings),
-            positions=positions_of(context.source, context.ledger, self._settings.offsets, tables, plan),
+            positions=positions,
             source=context.source,
         )
 
@@ -245,3 +258,13 @@ class JobCompiler:
                     context.report.warn_of_hint(
                         f"{subject} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
                     )
+
+
+def _refuse_waiting_lookups(context: Context, plan: Plan, positions: Positions) -> None:
+    """Refuse retries in state below an operator that goes by time, at a hint of the lookup."""
+    for problem in check_waiting_lookups(plan):
+        name = (problem.path or "").split(".")[1]
+        offset = next(
+            p.offset for (operator, path, _), p in positions.items() if (operator, path[:6]) == (name, "retry.")
+        )
+        raise context.source.error(problem.message, offset, problem.hint or "")

@@ -604,7 +604,7 @@ class LogicalWatermark(LogicalPassthrough):
 
     - ``column`` is the rowtime.
     - ``layers`` has the settings of the layers ``table`` and ``hint``.
-    - ``hinted`` is the offset of the hint, if it sets one.
+    - ``hinted`` has the offsets of hint options, with the settings that they set.
     """
 
     title: typing.ClassVar[str] = "a table with a watermark"
@@ -612,7 +612,7 @@ class LogicalWatermark(LogicalPassthrough):
     column: Field
     highest: Expr
     layers: Layers
-    hinted: int | None
+    hinted: tuple[tuple[int, str], ...]
 
     @property
     def reads(self) -> tuple[Field, ...]:

@@ -1,4 +1,4 @@
-"""The position in a script that set each setting of its plan: a hint's key, a table option, or a SET.
+"""The position in a script that set each setting of its plan: a hint's key, a table option, a WATERMARK, or a SET.
 
 Values of ``-c`` on the command line and built-in defaults have no position.
 
@@ -24,6 +24,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator, Requesting
+from hintplan.plans.settings.watermark import DELAY, WATERMARK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ def positions_of(
             option = setting.setting.option if setting.setting is not None else None
             offsets = {
                 "hint": hints.get((operator.id, path)),
-                "table": options.get((table or "", option or setting.name)),
+                "table": _of_watermark(tables, table, setting) or options.get((table or "", option or setting.name)),
                 "config": config.get(_config_key(setting, operator, plan)),
                 "statement": ledger.statements.get((operator.id, path)),
             }
@@ -74,6 +75,14 @@ def positions_of(
                 if offset is not None:
                     offsets_of_settings[operator.id, path, layer] = offset
     return {key: _position(source, offset) for key, offset in offsets_of_settings.items()}
+
+
+def _of_watermark(tables: Mapping[str, TableEntry], table: str | None, setting: PlanSetting) -> int | None:
+    """Return the offset of the table's WATERMARK if it sets ``setting``, the delay."""
+    if table is None or (setting.group, setting.name) != (WATERMARK.name, DELAY):
+        return None
+    declaration = tables[table].declaration
+    return None if declaration is None or declaration.watermark is None else declaration.watermark[2]
 
 
 def _config_path(key: str) -> str:

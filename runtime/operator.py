@@ -12,10 +12,14 @@ that goes by event time also receives its :class:`Watermarks`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 KIND = "__kind"
 """The int8 column with the row kind on changelog edges; insert-only edges do not have it."""
@@ -38,12 +42,17 @@ def hash_column(index: int) -> str:
 class Presum(Protocol):
     """A local aggregation of the rows of an input before the shuffle; picklable.
 
-    A delta may then have the columns of ``schema``, including ``__hash0``, instead of the columns of the
+    A delta may then have the columns of ``schema``, of which ``__hash0`` is the last, instead of the columns of the
     :class:`InputSpec`.
     """
 
     @property
     def schema(self) -> pa.Schema: ...
+
+    @property
+    def by_hash(self) -> bool:
+        """True if ``sum_up`` needs ``__hash0``. If not, it takes rows without it, and returns rows without it."""
+        ...
 
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
         """Aggregate ``rows`` of a delta; None if it is better to leave these and all later rows unchanged."""
@@ -123,8 +132,10 @@ class Result:
     significant. ``manifest`` is stored and passed to the next call; None if there is no state. ``oldest_write`` (ms) is
     the oldest write of a stored row, including replaced and expired rows that are not dropped yet; None if there are no
     rows. ``metrics`` are the operator's own, in the order of the names in its builder. ``late_rows`` is the number of
-    rows of the batch that the watermark had passed, and ``open_windows`` the number of windows that wait for it; an
-    operator without event time leaves both 0.
+    rows of the batch that the watermark had passed, and ``waiting_rows`` the number of rows of state in open windows:
+    groups of a key and a slice, sessions, or rows of the input. An operator without event time leaves both 0.
+    ``late_places`` has the places of late rows in each delta; it is empty if there are none. ``late`` are late rows to
+    emit after the output, if an operator emits them.
     """
 
     output: pa.Table
@@ -135,7 +146,9 @@ class Result:
     oldest_write: int | None
     metrics: tuple[int, ...] = ()
     late_rows: int = 0
-    open_windows: int = 0
+    waiting_rows: int = 0
+    late_places: tuple[npt.NDArray[np.int64], ...] = field(default=(), compare=False)
+    late: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)

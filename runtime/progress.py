@@ -19,6 +19,7 @@ from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 from hintplan.runtime.operator import NEVER
 from hintplan.runtime.sources import SourceProgress, source_progress
+from hintplan.runtime.spark.ending import is_ending_source
 from hintplan.runtime.spark.once import is_one_row_source
 from hintplan.runtime.storage.operations import OPERATIONS
 
@@ -32,14 +33,14 @@ class EventTimeProgress:
     """The event time of an operator after a batch.
 
     ``watermark`` is in ms since 1970, or None if there is none yet. ``held_by`` is the source with the lowest
-    watermark, an operator; None if all sources are idle. ``late_rows`` were dropped in this batch, and ``open_windows``
-    wait for the watermark.
+    watermark, an operator; None if all sources are idle. ``late_rows`` were dropped in this batch, and ``waiting_rows``
+    of state wait for the watermark.
     """
 
     watermark: int | None = None
     held_by: str | None = None
     late_rows: int = 0
-    open_windows: int = 0
+    waiting_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +136,8 @@ def batch_progress(
 
     ``unread_files`` has the number of unread files by Spark's description of the source. ``scans`` has the operator
     that reads each of Spark's sources, if known. ``time_sources`` has the sources of the watermark of each operator
-    that goes by time. The one-row source of VALUES is no input: neither its row nor the
-    source is reported.
+    that goes by time. The one-row source of VALUES and the source that ends event time are no input: neither rows nor
+    sources of theirs are reported.
     """
     # An operator that does not report in this batch has had no rows.
     operators = {
@@ -151,8 +152,12 @@ def batch_progress(
     }
     lookups: dict[str, LookupProgress] = {}
     functions: dict[str, FunctionProgress] = {}
-    of_values = [source for source in progress.sources if is_one_row_source(source.description, source.endOffset)]
-    rows_in, rows_out = progress.numInputRows - sum(source.numInputRows for source in of_values), 0
+    own = [
+        source
+        for source in progress.sources
+        if is_one_row_source(source.description, source.endOffset) or is_ending_source(source.description)
+    ]
+    rows_in, rows_out = progress.numInputRows - sum(source.numInputRows for source in own), 0
     uncounted: Counter[str] = Counter()
     for name, observed in progress.observedMetrics.items():
         metrics = _metrics(observed)
@@ -184,7 +189,7 @@ def batch_progress(
         sources=tuple(
             source_progress(source, scans[number] if number < len(scans) else None, unread_files, uncounted)
             for number, source in enumerate(progress.sources)
-            if source not in of_values
+            if source not in own
         ),
     )
 
@@ -244,5 +249,5 @@ def _event_time(metrics: Mapping[str, int], sources: Sequence[str]) -> EventTime
         watermark=None if metrics["watermark"] == NEVER else metrics["watermark"],
         held_by=sources[held_by] if 0 <= held_by < len(sources) else None,
         late_rows=metrics["late_rows"],
-        open_windows=metrics["open_windows"],
+        waiting_rows=metrics["waiting_rows"],
     )

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.part(of=3, fixture="spark")                 # of those 
 range(gate_seed() % 1000, ...)                                       # numbers for random cases
 pytestmark = pytest.mark.each_gate                                   # of tests on Spark, those that every gate has
 
-Of what all that leaves, the gate has a third of each file's tests on Spark, and of those for `make integration` a
-quarter of half the files, both rounded up; a single one is in every third or fourth gate.
+Of what all that leaves, the gate has a fifth of each file's tests on Spark, and of those for `make integration` a
+fifth of those in a third of the files, both rounded up; a single one is in every fifth gate.
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
 `pytest.param((1, 2))`.
@@ -109,11 +109,12 @@ def _mark_parts(items: Sequence[pytest.Item]) -> None:
             item.add_marker("nightly")
 
 
-_SHARE = 4
+_SHARE = 5
+_FILES = 3
 
 
 def _mark_shares(items: Sequence[pytest.Item]) -> None:
-    """Keep a quarter, rounded up, of each file's tests on Spark, and of the tests on clusters in half of the files."""
+    """Keep a fifth, rounded up, of each file's tests on Spark, and of the tests on clusters in a third of the files."""
     files: dict[tuple[str, bool], list[pytest.Item]] = {}
     for item in items:
         names = {mark.name for mark in item.iter_markers()}
@@ -124,7 +125,7 @@ def _mark_shares(items: Sequence[pytest.Item]) -> None:
         if len(tests) == 1:
             kept = int(dice.randrange(_SHARE) == 0)
         else:
-            kept = 0 if long and dice.randrange(2) else -(-len(tests) // _SHARE)
+            kept = 0 if long and dice.randrange(_FILES) else -(-len(tests) // _SHARE)
         for item in dice.sample(tests, len(tests))[kept:]:
             item.add_marker("nightly")
 

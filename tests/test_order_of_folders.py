@@ -67,6 +67,7 @@ PLANNER_ORDER = (
     "query",
     "sinks",
     "setting_positions",
+    "late_rows",
     "job",
     "user_functions",
     "declarations",

@@ -16,7 +16,7 @@ from hintplan.planner.syntax.source import Diagnostics
 from hintplan.plans.model.config import KEYS
 from hintplan.plans.settings.lookup import GROUPS, SETTINGS
 from hintplan.plans.settings.setting import Setting, Value
-from hintplan.plans.settings.watermark import IDLE_TIMEOUT, WATERMARK
+from hintplan.plans.settings.watermark import WATERMARK
 from hintplan.plans.text.names import did_you_mean
 
 LOOKUP = "LOOKUP"
@@ -123,7 +123,8 @@ def read_options_hint(tokens: HintTokens, offset: int, report: Diagnostics) -> L
     )
 
 
-def idle_option(hint: LookupHint) -> HintOption | None:
-    """Return the option of an OPTIONS hint for the idle timeout of the table's watermark, or None."""
-    heeded = (option for option in hint.options if option.offset not in hint.overridden)
-    return next((option for option in heeded if option.key == WATERMARK.settings[IDLE_TIMEOUT].option), None)
+def watermark_options(hint: LookupHint) -> Mapping[str, HintOption]:
+    """Return the options of an OPTIONS hint that are settings of the table's watermark, by setting."""
+    heeded = {option.key: option for option in hint.options if option.offset not in hint.overridden}
+    names = {setting.option: name for name, setting in WATERMARK.settings.items()}
+    return {names[key]: option for key, option in heeded.items() if key in names}

@@ -12,11 +12,14 @@ from hintplan.planner.lowering.aggregates import lower_call
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.calcs import lower_renaming
 from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
+from hintplan.planner.lowering.sources_and_sinks import normalized
 from hintplan.planner.lowering.windows import lower_sort_keys
 from hintplan.planner.relations import (
     Attached,
+    LogicalCalc,
     LogicalJoin,
     LogicalRowNumber,
+    LogicalScan,
     LogicalWatermark,
     LogicalWindow,
     LogicalWindowAggregate,
@@ -25,12 +28,19 @@ from hintplan.planner.relations import (
 from hintplan.plans import operators as model
 from hintplan.plans.declarations.windows import WindowColumns
 from hintplan.plans.operators import JoinKey
-from hintplan.plans.settings.watermark import IDLE_TIMEOUT, WATERMARK
+from hintplan.plans.settings.watermark import WATERMARK
 
 
 def lower_watermark(builder: Builder, watermark: LogicalWatermark, *, exact: bool) -> Lowered:
-    """Add the watermark, which keeps the columns of its input, and record the hint that it applies."""
-    source = builder.lower(watermark.input, exact=exact)
+    """Add the watermark, which keeps the columns of its input, and record the hints that it applies.
+
+    Upserts are normalised above it.
+    """
+    calc = watermark.input if isinstance(watermark.input, LogicalCalc) else None
+    scan = watermark.input if calc is None else calc.input
+    assert isinstance(scan, LogicalScan)
+    upserts = replace(scan, normalized=())
+    source = builder.lower(upserts if calc is None else replace(calc, input=upserts), exact=exact)
     operator = model.WatermarkAssigner(
         id="",
         inputs=(source.id,),
@@ -40,9 +50,10 @@ def lower_watermark(builder: Builder, watermark: LogicalWatermark, *, exact: boo
     )
     names = name_above(watermark.input, watermark.block)
     operator_id = builder.add(operator, "watermark", names, watermark.block)
-    if watermark.hinted is not None:
-        builder.ledger.applied(watermark.hinted, f"{operator_id}.{WATERMARK.name}.{IDLE_TIMEOUT}")
-    return replace(source, id=operator_id)
+    for offset, name in watermark.hinted:
+        builder.ledger.applied(offset, f"{operator_id}.{WATERMARK.name}.{name}")
+    marked = replace(source, id=operator_id)
+    return normalized(builder, scan, marked) if scan.normalized else marked
 
 
 def lower_window(builder: Builder, window: LogicalWindow, *, exact: bool) -> Lowered:

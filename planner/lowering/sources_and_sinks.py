@@ -23,16 +23,19 @@ def lower_scan(builder: Builder, scan: LogicalScan) -> Lowered:
     pushed_filter = optional_text(scan.filter, lowered("", scan.fields, columns).printed())
     operator = model.Scan(id="", table=scan.table, columns=columns, filter=pushed_filter)
     scanned = lowered(builder.add(operator, "scan", (scan.declared,), scan.block), scan.fields, columns)
-    if not scan.normalized:
-        return scanned
-    whole = model.ChangelogNormalize(
+    return normalized(builder, scan, scanned) if scan.normalized else scanned
+
+
+def normalized(builder: Builder, scan: LogicalScan, source: Lowered) -> Lowered:
+    """Add a changelog normalization of ``source``, which has the rows of ``scan``."""
+    operator = model.ChangelogNormalize(
         id="",
-        inputs=(scanned.id,),
+        inputs=(source.id,),
         key=scan.normalized,
-        state=builder.states(("changelogNormalizeState", StateInput(name=scan.declared), scanned)),
+        state=builder.states(("changelogNormalizeState", StateInput(name=scan.declared), source)),
         changelog=(),
     )
-    return replace(scanned, id=builder.add(whole, "normalize", (scan.declared,), scan.block))
+    return replace(source, id=builder.add(operator, "normalize", (scan.declared,), scan.block))
 
 
 def lower_values(builder: Builder, values: LogicalValues) -> Lowered:

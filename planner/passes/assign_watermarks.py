@@ -1,13 +1,13 @@
 """Adds a watermark to each table whose rows a window function or an operator that goes by time reads.
 
 The watermark is right above the scan and its computed columns, below all filters, because rows that a filter drops move
-it, too. An operator that keeps the last row of each key passes no watermark on, so it gets a watermark, too. Tables
-without a reader that goes by time get none.
+it, too. For the same reason, it is below operators that replace rows: the normalisation of upserts, and the last row of
+each key. Tables without a reader that goes by time get none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -24,7 +24,7 @@ from hintplan.planner.expressions.typed import (
     replace_outermost,
     substitute,
 )
-from hintplan.planner.hints.lookup import OPTIONS, idle_option
+from hintplan.planner.hints.lookup import OPTIONS, watermark_options
 from hintplan.planner.hints.options import option_value
 from hintplan.planner.properties.rowtimes import is_last_by_time
 from hintplan.planner.relations import (
@@ -35,7 +35,6 @@ from hintplan.planner.relations import (
     LogicalExpand,
     LogicalJoin,
     LogicalLookupJoin,
-    LogicalPassthrough,
     LogicalRowNumber,
     LogicalScan,
     LogicalUnion,
@@ -53,8 +52,10 @@ from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
 from hintplan.plans.declarations.durations import format_duration
 from hintplan.plans.settings.setting import Layers, Value
-from hintplan.plans.settings.watermark import DELAY, IDLE_TIMEOUT, WATERMARK
+from hintplan.plans.settings.watermark import DELAY, WATERMARK
 
+Hinted = tuple[tuple[int, str], ...]
+"""The offsets of hint options, with the settings of a watermark that they set."""
 _UNITS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 
 
@@ -89,10 +90,11 @@ def _marked(context: Context, relation: Relation) -> Relation:
             return _assigned(context, relation, None)
         case LogicalCalc() if isinstance(relation.input, LogicalScan):
             return _assigned(context, relation.input, relation)
-        case LogicalRowNumber() if is_last_by_time(relation):
-            return _above_last_rows(context, relation)
+        case LogicalRowNumber() if not is_last_by_time(relation):
+            return relation
         case (
             LogicalCalc()
+            | LogicalRowNumber()
             | LogicalLookupJoin()
             | LogicalCorrelate()
             | LogicalUnnest()
@@ -223,68 +225,18 @@ def _without_delay(expression: Expr) -> tuple[Expr, int | None]:
     return time, int(delay)
 
 
-def _layers(context: Context, scan: LogicalScan, delay: int | None) -> tuple[Layers, int | None]:
-    """Return the settings of the watermark by layer, and the offset of the hint that sets one.
+def _layers(context: Context, scan: LogicalScan, delay: int | None) -> tuple[Layers, Hinted]:
+    """Return the settings of the watermark by layer, and the settings of a hint, with their offsets.
 
     The plan adds the layers that follow from its configuration and from the options of its tables.
     """
     layers: dict[str, Mapping[str, Value]] = {}
     if delay is not None:
         layers["table"] = {DELAY: format_duration(delay)}
-    option = None if scan.options is None else idle_option(scan.options)
-    if option is None:
-        return layers, None
-    layers["hint"] = {IDLE_TIMEOUT: option_value(context.report, OPTIONS, WATERMARK.settings[IDLE_TIMEOUT], option)}
-    return layers, option.offset
-
-
-def _above_last_rows(context: Context, numbered: LogicalRowNumber) -> Relation:
-    """Return the last rows of each key with the watermark of their table.
-
-    A row that is not the last of its key has an earlier time, so it would not move the watermark.
-    """
-    time = numbered.order[0].field
-    tables = tuple(_tables(numbered.input, time))
-    layers: Layers = {}
-    hinted: int | None = None
-    for scan in tables:
-        entry = context.table(scan.table)
-        if entry.table.watermark is None:
-            return numbered
-        expression, names = _declared_watermark(context, entry, scan)
-        highest, delay = _without_delay(expression)
-        of_scan, place = _layers(context, scan, delay)
-        is_plain = isinstance(highest, FieldRef) and names[highest.field] == entry.table.watermark.column
-        if not is_plain or (layers and of_scan != layers):
-            message = "a window of the last rows of each key takes the WATERMARK of one table, which is 'ts - INTERVAL'"
-            advice = "declare WATERMARK FOR ts AS ts - INTERVAL '5' SECOND, the same for all tables of the query"
-            raise context.source.error(message, numbered.place, advice)
-        layers, hinted = of_scan, place
-    return LogicalWatermark(
-        input=numbered,
-        column=time,
-        highest=FieldRef(field=time),
-        layers=layers,
-        hinted=hinted,
-        base=numbered.base,
-        block=numbered.block,
-    )
-
-
-def _tables(relation: Relation, time: Field) -> Iterator[LogicalScan]:
-    """Yield the scans from which the rowtime ``time`` of ``relation`` comes."""
-    match relation:
-        case LogicalScan():
-            yield relation
-        case LogicalUnion():
-            place = relation.fields.index(time)
-            for branch in relation.inputs:
-                yield from _tables(branch, branch.fields[place])
-        case LogicalCalc() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
-            expression = next(item.expr for item in relation.items if item.field == time)
-            below = expression.field if isinstance(expression, FieldRef) else time
-            yield from _tables(relation.input, below)
-        case LogicalPassthrough():
-            yield from _tables(relation.input, time)
-        case _:
-            return
+    options = {} if scan.options is None else watermark_options(scan.options)
+    if options:
+        layers["hint"] = {
+            name: option_value(context.report, OPTIONS, WATERMARK.settings[name], option)
+            for name, option in options.items()
+        }
+    return layers, tuple((option.offset, name) for name, option in options.items())

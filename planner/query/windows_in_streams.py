@@ -10,6 +10,8 @@ from sqlglot import exp
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import Expr, FieldRef
 from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
+from hintplan.planner.properties.unique_keys import is_insert_only
+from hintplan.planner.properties.windows import windows_of
 from hintplan.planner.query.row_numbers import partitioned
 from hintplan.planner.relations import Relation
 from hintplan.planner.syntax.dialect import offset_of
@@ -27,12 +29,14 @@ def refused_in_stream(
     context: Context, window: exp.Window, name: str, relation: Relation, translator: Translator
 ) -> SqlError:
     """Return the error for ``window``, a call of ``name`` that is not ROW_NUMBER."""
-    order, _ = partitioned(context, window, translator)
+    order, partition = partitioned(context, window, translator)
     reason = _reason(context, window, name, relation, order)
     subject, advice = "window functions (OVER) are", _INSTEAD
     if name in _NUMBERED:
         subject, advice = f"{name}() is", _FIRST_ROWS
-    if reason is not None:
+    if name in _NUMBERED and _is_of_window(relation, partition):
+        message = f"{subject} not supported in windows; Flink takes the first rows of a window by ROW_NUMBER() only"
+    elif reason is not None:
         message = f"{subject} not supported in a stream, by Flink neither: {reason}"
     elif name in _NUMBERED:
         message = f"{subject} not supported in a stream; Flink has the numbers there, but takes no first rows by them"
@@ -50,13 +54,22 @@ def _reason(context: Context, window: exp.Window, name: str, relation: Relation,
     if window.args["order"].expressions[0].args.get("desc"):
         return "the order must be ascending"
     spec = window.args.get("spec")
+    is_time = _is_time(context, relation, order[0])
+    if is_time and not is_insert_only(relation):
+        return "the rows can change, and are ordered by a time attribute"
     if spec is None:
         return None
     if "FOLLOWING" in (spec.args.get("start_side"), spec.args.get("end_side")):
         return "the frame must end with the current row"
-    if spec.args.get("start") != "UNBOUNDED" and not _is_time(context, relation, order[0]):
+    if spec.args.get("start") != "UNBOUNDED" and not is_time:
         return "a frame that begins with a row must be ordered by a time attribute"
     return None
+
+
+def _is_of_window(relation: Relation, partition: list[Expr]) -> bool:
+    """Return True if ``partition`` has the start and the end of a window."""
+    fields = {key.field.id for key in partition if isinstance(key, FieldRef)}
+    return any(fields & window.starts and fields & window.ends for window in windows_of(relation))
 
 
 def _is_time(context: Context, relation: Relation, key: Expr) -> bool:

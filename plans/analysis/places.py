@@ -9,10 +9,11 @@ The kind of an operator defines which these are. For example, a scan of upserts 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import Calc, Operator
 from hintplan.plans.operators.contract.operator import Neighbours
 
 
@@ -24,4 +25,31 @@ def check_places(plan: Plan) -> Iterator[Diagnostic]:
     for operator in plan.operators:
         inputs = tuple(plan.by_id[name] for name in operator.inputs)
         readers = tuple(plan.readers[operator.id])
-        yield from operator.check_neighbours(Neighbours(inputs=inputs, readers=readers, plan=plan))
+        neighbours = Neighbours(
+            inputs=inputs,
+            readers=readers,
+            below_watermark=tuple(_below_watermark(plan, below) for below in inputs),
+            above_watermark=tuple(_above_watermark(plan, readers)),
+            plan=plan,
+        )
+        yield from operator.check_neighbours(neighbours)
+
+
+def _below_watermark(plan: Plan, operator: Operator) -> Operator:
+    """Return ``operator``, or the operator below it if it is the watermark of a table."""
+    if not operator.sends_watermark:
+        return operator
+    below = plan.by_id[operator.inputs[0]]
+    return plan.by_id[below.inputs[0]] if isinstance(below, Calc) else below
+
+
+def _above_watermark(plan: Plan, readers: Sequence[Operator]) -> Iterator[Operator]:
+    """Yield ``readers``; instead of the watermark of a table, yield its readers."""
+    for reader in readers:
+        above = plan.readers[reader.id]
+        if reader.sends_watermark:
+            yield from above
+        elif isinstance(reader, Calc) and above and all(each.sends_watermark for each in above):
+            yield from _above_watermark(plan, above)
+        else:
+            yield reader

@@ -55,6 +55,13 @@ class Query:
         """Return the name of a sink in a checkpoint by its id."""
         return self.called[self.sinks.index(sink)]
 
+    def part_called(self, name: str) -> str:
+        """Return the part of the query's identity for the sink with this name in a checkpoint.
+
+        It is empty for a sink that was the only one of its query, so that it can be joined by a sink for late rows.
+        """
+        return "" if name == self.id else f"/{name}"
+
 
 def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collection[str] = ()) -> tuple[Query, ...]:
     """Return the queries of a streaming plan in the order of their first sinks; its edges may be invalid.

@@ -22,7 +22,7 @@ from hintplan.plans.analysis.places import check_places
 from hintplan.plans.analysis.repeated import check_times
 from hintplan.plans.analysis.run_limits import check_depth, check_nesting, expressions_of
 from hintplan.plans.analysis.states import check_states
-from hintplan.plans.analysis.watermarks import check_watermarks
+from hintplan.plans.analysis.watermarks import check_waiting_lookups, check_watermarks
 from hintplan.plans.analysis.windows import check_rowtimes, check_windows
 from hintplan.plans.connectors.check import check_table
 from hintplan.plans.connectors.table import can_read, can_write
@@ -30,11 +30,12 @@ from hintplan.plans.declarations.functions import ALLOWED_FUNCTIONS
 from hintplan.plans.declarations.row_kinds import ALL_KINDS, RowKind, RowKinds
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.expressions.names import refused_function
+from hintplan.plans.lazy import load
 from hintplan.plans.model.config import KEYS, SYNONYMS, known_keys, normalise
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.reasons import check_reasons
-from hintplan.plans.operators import Stateful
+from hintplan.plans.operators import Stateful, WatermarkAssigner
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -54,6 +55,9 @@ def plan_problems(plan: Plan) -> tuple[Diagnostic, ...]:
         problems += [*islice(check_windows(plan), ENOUGH), *islice(check_rowtimes(plan), ENOUGH)]
     problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_overlap(plan), ENOUGH)]
     problems += [*islice(check_layered_groups(plan), ENOUGH), *islice(check_watermarks(plan), ENOUGH)]
+    problems += islice(check_waiting_lookups(plan), ENOUGH)
+    if any(isinstance(operator, WatermarkAssigner) and operator.late_rows for operator in plan.operators):
+        problems += islice(load("hintplan.plans.analysis.late_rows:check_late_rows")(plan), ENOUGH)
     used = {operator.table for operator in plan.operators} - {None}
     # Row kinds are derived along the edges from the tables, so both must be valid.
     kinds = output_kinds(plan) if not graph and used <= plan.tables.keys() else None
@@ -96,7 +100,7 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
-    for operator in plan.operators:
+    for operator in plan.declared:
         use, name = operator.table_use, operator.table
         if name is not None and use != "looks up" and name in plan.tables:
             table = plan.tables[name]
@@ -128,7 +132,7 @@ def _check_kinds(plan: Plan, kinds: Mapping[str, RowKinds]) -> Iterator[Diagnost
         if isinstance(stated, Stateful) and isinstance(derived, Stateful) and stated.changelog != derived.changelog:
             message = f"the changelog is {_kinds(stated.changelog)}, but it must be {_kinds(derived.changelog)}"
             yield Diagnostic(message=message, path=f"{stated.path}.changelog")
-    for operator in plan.operators:
+    for operator in plan.declared:  # the check of late rows reports their tables
         accepted = operator.takes(plan)
         if accepted is None:
             continue

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from hintplan.plans.connectors.table import reads_once
 from hintplan.plans.errors import Diagnostic
+from hintplan.plans.model.late_rows import nearest_senders
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator
+from hintplan.plans.operators import LookupJoin, Operator
+from hintplan.plans.operators.requests.lookup_settings import parks_rows
 
 
 def time_operators(plan: Plan) -> tuple[str, ...]:
@@ -26,23 +29,8 @@ def watermark_sources(plan: Plan) -> Mapping[str, tuple[str, ...]]:
     They are in the order of a walk over the inputs, each once. An operator that goes by time sends its watermark to the
     operators above it.
     """
-    return {name: tuple(dict.fromkeys(_nearest(plan, plan.by_id[name]))) for name in time_operators(plan)}
-
-
-def _nearest(plan: Plan, operator: Operator) -> Iterator[str]:
-    """Yield the nearest senders below ``operator``, once for each way to them."""
-    waiting = [*reversed(operator.inputs)]
-    walked: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        below = plan.by_id.get(name)
-        if below is None or name in walked:
-            continue
-        if _sends(below):
-            yield name
-        elif below.passes_watermark:
-            walked.add(name)
-            waiting += reversed(below.inputs)
+    operators = plan.by_id
+    return {name: tuple(dict.fromkeys(nearest_senders(operators, operators[name]))) for name in time_operators(plan)}
 
 
 def reading_tables(plan: Plan) -> tuple[str, ...]:
@@ -72,7 +60,8 @@ def _sends(operator: Operator) -> bool:
 def slowest_of(plan: Plan) -> Mapping[str, tuple[str, ...]]:
     """Return the scans whose slowest watermark holds for the output of an operator that brings several together.
 
-    Only operators whose output carries watermarks, or that go by time, are included.
+    Only operators whose output carries watermarks, or that go by time, are included. Nothing waits for a table that is
+    read once.
     """
     if plan.mode == "batch" or not any(operator.goes_by_time for operator in plan.operators):
         return {}
@@ -83,13 +72,18 @@ def slowest_of(plan: Plan) -> Mapping[str, tuple[str, ...]]:
         below = [sources.get(name, ()) for name in operator.inputs]
         together = tuple(dict.fromkeys(source for each in below for source in each))
         if operator.sends_watermark:
-            scans = (name for name in plan.upstream(operator.id) if plan.by_id[name].is_source)
-            together = (next(scans, operator.id),)
+            together = tuple(name for name in plan.upstream(operator.id) if _is_waited_for(plan, name))[:1]
         sources[operator.id] = together if operator.passes_watermark else ()
         waits = operator.goes_by_time or operator.id in carrying
         if waits and len(together) > max(map(len, below), default=0):
             slowest[operator.id] = together
     return {name: scans for name, scans in slowest.items() if len(scans) > 1}
+
+
+def _is_waited_for(plan: Plan, name: str) -> bool:
+    operator = plan.by_id[name]
+    table = plan.tables.get(operator.table or "")
+    return operator.is_source and (table is None or not reads_once(table))
 
 
 def described(operator: Operator, plan: Plan, slowest: Mapping[str, tuple[str, ...]]) -> str:
@@ -113,6 +107,18 @@ def check_watermarks(plan: Plan) -> Iterator[Diagnostic]:
                 message = f"'{name}' goes by time, but no watermark reaches it from '{source}'"
                 hint = "put a watermark-assigner above the scan, and no join or aggregate with a TTL in between"
                 yield Diagnostic(message=message, path=f"{operator.path}.inputs[{number}]", hint=hint)
+
+
+def check_waiting_lookups(plan: Plan) -> Iterator[Diagnostic]:
+    """Yield a problem for each lookup below an operator that goes by time, if its rows wait in state for a retry."""
+    if plan.mode == "batch":
+        return
+    for name in sorted(edges_with_marks(plan)):
+        operator = plan.by_id[name]
+        if isinstance(operator, LookupJoin) and parks_rows(operator):
+            message = f"operator {name} cannot retry lookups later: the watermark would pass the rows that wait"
+            hint = "leave out 'output-mode'='allow_unordered', so that retries wait inline; or look up above the window"
+            yield Diagnostic(message=message, path=f"{operator.path}.retry.mode", hint=hint)
 
 
 def _without_watermark(plan: Plan, name: str) -> Iterator[str]:

@@ -95,7 +95,7 @@ def _text(record: CheckpointRecord) -> str:
     entry["document"] = json.loads(record.document)
     for query in entry["queries"]:
         # Omitted when empty: older lines lack these keys, and the checksum covers the text.
-        _drop_empty(query, "names")
+        _drop_empty(query, "names", "late")
         for state in query["states"]:
             _drop_empty(state, "kept", "written")
     return json.dumps({"layout": entry.pop("layout"), **entry})
@@ -218,6 +218,7 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
         queries = tuple(
             QueryRecord(
                 **{**query, "sinks": tuple(query["sinks"]), "names": tuple(query.get("names", ()))}
+                | {"late": tuple(query.get("late", ()))}
                 | {"sources": tuple(SourceRecord(**source) for source in query["sources"])}
                 | {"order": tuple((operator, number) for operator, number in query["order"])}
                 | {"states": tuple(_state(state) for state in query["states"])}

@@ -16,6 +16,7 @@ Spark.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,9 @@ from hintplan.plans.analysis.streaming_queries import Query, queries, single_que
 from hintplan.plans.compare.query_record import WAKING, QueryRecord, StateRecord
 from hintplan.plans.compare.sinks import continued_sinks
 from hintplan.plans.compare.sources import ENDING, ContinuedSources, Order, continued_sources, order_under
+from hintplan.plans.connectors.table import sink_directory
 from hintplan.plans.frozen import frozen
+from hintplan.plans.model.late_rows import late_rows_of
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import count
 
@@ -100,7 +103,7 @@ def continued(
 
     A sink stays in the query that it was in. Sinks are matched by meaning with ``before``, the plan that last ran on
     the checkpoint, or by their ids without it. New sinks form new queries; they share queries with each other if
-    ``share`` allows it.
+    ``share`` allows it. A new sink for late rows joins a query that has them.
     """
     ids = {sink.id: sink.id for sink in plan.sinks}
     goes_on = ids if before is None else continued_sinks(before, plan)
@@ -116,9 +119,32 @@ def continued(
             sinks, sink_names = (tuple(column) for column in zip(*kept, strict=True))
             continuing.append(Query(id=record.id, sinks=sinks, names=() if sink_names == sinks else sink_names))
     grouped = {sink for query in continuing for sink in query.sinks}
+    for name in ids:
+        if name not in grouped and _joins(plan, name, continuing, recorded):
+            grouped.add(name)
     new = [name for name in ids if name not in grouped]
     taken = [record.id for record in recorded]
     return (*continuing, *(queries(plan, new, taken=taken) if share else single_queries(plan, new, taken=taken)))
+
+
+def _joins(plan: Plan, sink: str, queries: list[Query], recorded: Sequence[QueryRecord]) -> bool:
+    """Add ``sink`` to the first of ``queries`` that computes the late rows which it writes; False if it writes others.
+
+    Another query would judge which rows are late by a watermark of its own.
+    """
+    late = late_rows_of(plan.by_id, sink)
+    if late is None:
+        return False
+    for place, query in enumerate(queries):
+        if not set(late.inputs).isdisjoint(plan.upstream(*query.sinks)):
+            (files,) = (dict(record.files) for record in recorded if record.id == query.id)
+            directory = sink_directory(plan.tables[late.target])
+            names = (sink if number == 1 else f"{sink}_{number}" for number in itertools.count(1))
+            free = (name for name in names if name not in query.called and files.get(name, directory) == directory)
+            sinks, called = (*query.sinks, sink), (*query.called, next(free))
+            queries[place] = Query(id=query.id, sinks=sinks, names=() if called == sinks else called)
+            return True
+    return False
 
 
 def carried(
@@ -277,7 +303,11 @@ def _query(
         outcome="continues",
         states=tuple(_states(old.states, new.states, sources, keep)),
         sources=tuple(_sources(old, new, sources)),
-        sinks=tuple(sink for sink, name in zip(old.sinks, old.called, strict=True) if name not in new.called),
+        sinks=tuple(
+            sink
+            for sink, name in zip(old.sinks, old.called, strict=True)
+            if name not in new.called and name not in old.late
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from hintplan.plans.compare.lineage import keeps_state, state_lineages
 from hintplan.plans.compare.sources import ENDING, Order, SourceRecord
 from hintplan.plans.connectors.table import sink_directory
 from hintplan.plans.frozen import frozen
+from hintplan.plans.model.late_rows import late_rows_of
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
 
@@ -55,7 +56,8 @@ class QueryRecord:
     of Spark's logs begins when the order changes.
 
     ``names`` lists the names of the sinks in the checkpoint, in the order of ``sinks``; it is empty if they equal the
-    ids. A sink keeps its name when a plan gives it another id. ``parked`` is true if the plan that last ran has no such
+    ids. A sink keeps its name when a plan gives it another id. ``late`` lists the names of the sinks that write late
+    rows, which a query gains and loses with a setting. ``parked`` is true if the plan that last ran has no such
     query: the query stays where it stopped. ``files`` lists the names of the sinks that write files, or once did, each
     with its directory. Spark records the written batches in this directory.
 
@@ -74,6 +76,7 @@ class QueryRecord:
     begun: bool = False
     scales: tuple[tuple[int, int], ...] = ()
     names: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
 
     @property
     def called(self) -> tuple[str, ...]:
@@ -126,6 +129,7 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
                 states=states,
                 files=tuple(_files(plan, query)),
                 names=query.names,
+                late=tuple(query.name_of(sink) for sink in query.sinks if late_rows_of(operators, sink) is not None),
             )
         )
     return tuple(records)

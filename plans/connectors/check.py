@@ -18,6 +18,7 @@ from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import parse_type
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.settings.setting import Setting
+from hintplan.plans.settings.watermark import LATE_ROWS, WATERMARK
 from hintplan.plans.text.names import did_you_mean, nearest
 
 _LISTED = 12
@@ -39,7 +40,18 @@ def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
     metadata = () if spec is None else _check_metadata(name, table, spec)
     times = () if spec is None else _check_times(name, table, spec)
     options = _check(f"tables.{name}.options", table)
-    return (*options, *metadata, *_check_partitions(f"tables.{name}", table, spec), *times)
+    late = _check_late_rows(f"tables.{name}.options", table)
+    return (*options, *late, *metadata, *_check_partitions(f"tables.{name}", table, spec), *times)
+
+
+def _check_late_rows(path: str, table: Table) -> Iterator[Diagnostic]:
+    """Yield a problem if a table without a watermark sends late rows to another."""
+    option = WATERMARK.settings[LATE_ROWS].option
+    if option in table.options and table.watermark is None:
+        message = f"'{option}' needs a WATERMARK: without one, no row is late"
+        yield Diagnostic(
+            message=message, hint="declare WATERMARK FOR ts AS ts - INTERVAL '5' SECOND", path=f"{path}.{option}"
+        )
 
 
 def check_given(name: str, table: Table) -> tuple[Diagnostic, ...]:

@@ -134,6 +134,7 @@ class Readable(Connector):
     - ``bounding_option`` is the option that makes an unbounded scan end.
     - ``takes_what_is_there``: a run with ``--once`` can stop, although the scan is unbounded.
     - ``in_streams`` is false for a source that only batch jobs can read.
+    - ``reads_once``: a stream reads the whole table in its first micro-batch.
     - ``suggested_as_source``: hints suggest the connector where a source is needed.
     - ``reads_current_rows``: a scan queries the current rows of a system, so a replayed batch might get other rows.
     - ``splits``: the rows of a table come from splits, such as the partitions of a topic, whose times advance apart.
@@ -144,6 +145,7 @@ class Readable(Connector):
     bounding_option: ClassVar[str] = ""
     takes_what_is_there: ClassVar[bool] = False
     in_streams: ClassVar[bool] = True
+    reads_once: ClassVar[bool] = False
     suggested_as_source: ClassVar[bool] = False
     reads_current_rows: ClassVar[bool] = False
     read_in_pieces: ClassVar[bool] = False
@@ -156,6 +158,10 @@ class Readable(Connector):
     def is_bounded(self, table: Table) -> bool:
         """Return True if a scan of the table ends."""
         return True
+
+    def has_last_row(self, table: Table) -> bool:
+        """Return True if a stream of the table has a row after which no other can come, which the source knows."""
+        return False
 
     def check_scan(self, path: str, table: Table) -> Iterable[Diagnostic]:
         """Yield the problems that matter only to a scan, with paths below ``path``."""

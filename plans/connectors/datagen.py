@@ -214,6 +214,9 @@ class Datagen(Readable):
             return True
         return any(key.startswith(COLUMN_OPTIONS) and value == "sequence" for key, value in table.options.items())
 
+    def has_last_row(self, table: Table) -> bool:
+        return self.is_bounded(table)
+
     def check(self, path: str, table: Table) -> Iterator[Diagnostic]:
         """Check the ``fields.*`` options, and refuse column types that no generator produces."""
         columns = {column.name: column for column in table.columns if column.is_physical}

@@ -367,6 +367,7 @@ class Jdbc(Readable, Writable, LookedUp):
         ),
     )
     reads_current_rows = True
+    reads_once = True
     destination = "table-name"
     updates_condition = "with a PRIMARY KEY"
     lookup_modes = ("sync", "async", "full")

@@ -85,6 +85,18 @@ def has_splits(table: Table) -> bool:
     return source is not None and source.splits
 
 
+def reads_once(table: Table) -> bool:
+    """Return True if a stream reads the whole table in its first micro-batch."""
+    source = _source(table)
+    return source is not None and source.reads_once
+
+
+def has_last_row(table: Table) -> bool:
+    """Return True if a stream of the table has a row after which no other can come, which the source knows."""
+    source = _source(table)
+    return source is not None and source.has_last_row(table)
+
+
 def is_upsert_source(table: Table) -> bool:
     """Return True if a scan of the table emits upserts by its primary key."""
     return source_kinds(table) == UPSERT_KINDS

@@ -19,7 +19,7 @@ from typing import Any
 
 from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.errors import Diagnostic, PlanError
-from hintplan.plans.format.digest import document_digests, plan_digests
+from hintplan.plans.format.digest import document_digests, plan_digests, tables_of_settings
 from hintplan.plans.format.document import from_document, to_document
 from hintplan.plans.format.finding import SchemaFinding, described_json
 from hintplan.plans.format.paths import find, path_text
@@ -222,12 +222,15 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
         message = "the plan has no digests, so hintplan cannot check whether its facts were changed by hand"
         yield SchemaFinding(path=(), message=message, hint="--allow-fact-edits accepts the plan unchanged")
         return
+    free = tables_of_settings(plan)
     positions = {operator.id: index for index, operator in enumerate(plan.operators)}
     for kind, actual in {"functions": {}, **plan_digests(plan)}.items():
         noun = kind.removesuffix("s")
         for name, digest in actual.items():
             path: Path = (kind, positions[name] if kind == "operators" else name)
             recorded = written.get(kind, {}).get(name)
+            if recorded is None and kind == "tables" and name in free:
+                continue
             if recorded is None:
                 message = f"{noun} '{name}': it was added or renamed by hand (it has no digest)"
                 yield SchemaFinding(path=path, message=message, hint=accept)
@@ -235,7 +238,8 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
                 message = f"{noun} '{name}': its facts were changed by hand (digest {digest}, in the file {recorded})"
                 hint = f"free to edit are {FREE}; {accept}"
                 yield SchemaFinding(path=path, message=message, hint=hint)
-        for name in sorted(written.get(kind, {}).keys() - actual.keys()):
+        gone = written.get(kind, {}).keys() - actual.keys() - (free if kind == "tables" else frozenset())
+        for name in sorted(gone):
             message = f"{noun} '{name}': it was removed or renamed by hand (only its digest is left)"
             yield SchemaFinding(path=("digests", kind, name), message=message, hint=accept)
 

@@ -27,7 +27,7 @@ def record(plan: Plan) -> Mapping[str, str]:
     values |= {f"config.{key}": value for key, value in plan.config.items()}
     for name, table in plan.tables.items():
         values |= {f"tables.{name}.options.{k}": v for k, v in table.options.items() if k != "connector"}
-    for operator in plan.operators:
+    for operator in plan.declared:
         facts = operator_facts(operator)
         for group, document in operator_document(operator).items():
             # Without this digest, an edit that removes a group which a hint had set would leave no trace.

@@ -61,19 +61,27 @@ def function_digest(name: str, function: Function) -> str:
     return _digest({"function": name, **function_document(function)})
 
 
+def tables_of_settings(plan: Plan) -> frozenset[str]:
+    """Return the tables that no operator of the plan file uses: a setting may send late rows to them."""
+    return frozenset(plan.tables.keys() - {operator.table for operator in plan.declared})
+
+
 def plan_digests(plan: Plan, operators: Sequence[Mapping[str, Any]] | None = None) -> dict[str, dict[str, str]]:
     """Return the digests of the facts of a plan, sorted by name; ``functions`` only if there are any.
 
+    A table that only late rows go to follows from a setting, so it is no fact.
+
     ``operators`` are the JSON values of its operators if the caller has them.
     """
-    documents = map(operator_document, plan.operators) if operators is None else operators
+    documents = map(operator_document, plan.declared) if operators is None else operators
     digests = {
         operator.id: _digest(_facts(operator, document))
-        for operator, document in zip(plan.operators, documents, strict=True)
+        for operator, document in zip(plan.declared, documents, strict=True)
     }
     functions = {name: function_digest(name, plan.functions[name]) for name in sorted(plan.functions)}
+    late = {sink.table for sink in plan.sinks} & tables_of_settings(plan)
     return {
-        "tables": {name: table_digest(name, plan.tables[name]) for name in sorted(plan.tables)},
+        "tables": {name: table_digest(name, plan.tables[name]) for name in sorted(plan.tables) if name not in late},
         **({"functions": functions} if functions else {}),
         "operators": {operator_id: digests[operator_id] for operator_id in sorted(digests)},
     }
@@ -98,9 +106,10 @@ def changed_facts(plan: Plan, document: Mapping[str, Any]) -> list[str]:
     An entry is for example ``operator 'join_o_c'``.
     """
     recorded = document.get("digests", {})
+    unused = {("tables", name) for name in tables_of_settings(plan) - recorded.get("tables", {}).keys()}
     return [
         f"{kind.removesuffix('s')} '{name}'"
         for kind, actual in plan_digests(plan).items()
         for name, digest in actual.items()
-        if recorded.get(kind, {}).get(name) != digest
+        if recorded.get(kind, {}).get(name) != digest and (kind, name) not in unused
     ]

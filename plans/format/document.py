@@ -42,7 +42,7 @@ def to_document(plan: Plan) -> Json:
         "config": {key: plan.config[key] for key in sorted(plan.config)},
         "tables": {name: table_document(plan.tables[name]) for name in sorted(plan.tables)},
         "functions": {name: function_document(plan.functions[name]) for name in sorted(plan.functions)},
-        "operators": [operator_document(operator) for operator in plan.operators],
+        "operators": [operator_document(operator) for operator in plan.declared],
         **reasons,
     }
 

@@ -24,6 +24,7 @@ from hintplan.plans.lint.time_rules import (
     half_a_window,
     many_windows,
     never_idle,
+    outside_of_windows,
     windows_without_zone,
 )
 from hintplan.plans.lint.unused_rules import unused_options, unused_tables
@@ -267,6 +268,15 @@ _ALL = (
         why="Days of such windows begin at midnight of the values, whatever the zone of the job is.",
         advice="make the rowtime a TIMESTAMP_LTZ if windows should follow the zone",
         check=windows_without_zone,
+    ),
+    Rule(
+        id="HP406",
+        slug="outside-of-windows",
+        level="warning",
+        about="A regular join without a TTL reads results of windows, and rows outside of windows.",
+        why="The watermark does not end its state: it keeps all rows of both sides.",
+        advice="read the rows through the same window, and compare window_start and window_end of both sides",
+        check=outside_of_windows,
     ),
 )
 

@@ -16,7 +16,8 @@ from hintplan.plans.lint.rule import Finding
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.layered_groups import table_below
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Aggregate, Join, WatermarkAssigner
+from hintplan.plans.operators import Aggregate, Join, Operator, WatermarkAssigner
+from hintplan.plans.operators.contract.stateful import is_stateful
 from hintplan.plans.settings.watermark import DELAY, IDLE_TIMEOUT, WATERMARK
 
 _MOST_WINDOWS = 60
@@ -60,6 +61,41 @@ def _starts_alone(keys: tuple[str, ...] | list[str], windows: Windows) -> list[s
     for columns in windows:
         ends.setdefault(columns.start, set()).add(columns.end)
     return [key for key in keys if key in ends and ends[key].isdisjoint(keys)]
+
+
+def outside_of_windows(plan: Plan) -> Iterator[Finding]:
+    """Report regular joins without a TTL of the results of windows with rows of a table that has a WATERMARK."""
+    for operator in plan.operators:
+        if not isinstance(operator, Join):
+            continue
+        below = [_nearest(plan, name) for name in operator.inputs]
+        of_windows = [any(each.goes_by_time for each in side) for side in below]
+        timed = [all(each.is_source and _has_watermark(plan, each) for each in side) for side in below]
+        unbounded = [entry for entry in operator.state if entry.ttl is not None and not parse_duration(entry.ttl)]
+        if any(of_windows) and any(timed) and unbounded:
+            results, rows = operator.inputs if of_windows[0] else reversed(operator.inputs)
+            message = f"no window ends it: '{results}' has results of windows, and the rows of '{rows}' are in none"
+            yield Finding(path=f"operators.{operator.id}.state.{unbounded[0].name}.ttl", message=message)
+
+
+def _nearest(plan: Plan, name: str) -> list[Operator]:
+    """Return the nearest operators with state, and sources, at or below the operator ``name``."""
+    found: dict[str, Operator] = {}
+    waiting, walked = [name], set[str]()
+    while waiting:
+        operator = plan.by_id[waiting.pop()]
+        if operator.id in walked:
+            continue
+        walked.add(operator.id)
+        if is_stateful(operator) or not operator.inputs:
+            found[operator.id] = operator
+        else:
+            waiting += operator.inputs
+    return [*found.values()]
+
+
+def _has_watermark(plan: Plan, scan: Operator) -> bool:
+    return scan.table is not None and plan.tables[scan.table].watermark is not None
 
 
 def delay_above_window(plan: Plan) -> Iterator[Finding]:

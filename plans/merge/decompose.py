@@ -91,11 +91,11 @@ def decompose(plan: Plan) -> Parts:
     recorded = _recorded(plan)
     for key in dict.fromkeys((*plan.config, *recorded.get(("config",), ()))):
         units["config", key] = config_setting(plan, key)
-    orders: dict[Key, tuple[str, ...]] = {("operators",): tuple(operator.id for operator in plan.operators)}
+    orders: dict[Key, tuple[str, ...]] = {("operators",): tuple(operator.id for operator in plan.declared)}
     for name, table in plan.tables.items():
         orders["tables", name] = tuple(table_document(table)["options"])
         units |= _table_units(name, table, plan, recorded.get(("tables", name), []))
-    for operator in plan.operators:
+    for operator in plan.declared:
         units |= _operator_units(operator, plan, recorded.get(("operators", operator.id), []))
     return Parts(units=units, orders=orders)
 
@@ -103,7 +103,7 @@ def decompose(plan: Plan) -> Parts:
 def _recorded(plan: Plan) -> dict[Key, list[str]]:
     """Return the names below each part for which the compiler left digests."""
     names: dict[Key, list[str]] = {}
-    ids = {operator.id for operator in plan.operators}
+    ids = {operator.id for operator in plan.declared}
     for path in plan.compiled:
         head, _, tail = path.partition(".")
         if head == "config":

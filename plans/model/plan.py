@@ -24,6 +24,7 @@ from typing import Literal, Protocol
 
 from hintplan.plans.declarations.tables import Function, Table
 from hintplan.plans.lazy import load
+from hintplan.plans.model.late_rows import declared_operators, with_late_rows
 from hintplan.plans.operators import Operator, Scan, Sink
 from hintplan.plans.text.read_only import read_only
 
@@ -42,6 +43,8 @@ class PrettyPrinter(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A compiled job; ``operators`` are in dependency order, inputs before their readers.
+
+    The operators that write late rows follow from settings of watermarks, and are always among ``operators``.
 
     A ``batch`` plan keeps no state, and all its edges are insert-only.
 
@@ -65,6 +68,8 @@ class Plan:
     def __post_init__(self) -> None:
         for name in ("config", "tables", "functions", "reasons", "compiled"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
+        if self.mode == "streaming":
+            object.__setattr__(self, "operators", with_late_rows(self.operators, self.tables))
         for operator in self.operators:
             if operator.groups:
                 object.__setattr__(operator, "settings", read_only(operator.settings))
@@ -80,6 +85,11 @@ class Plan:
     def by_id(self) -> Mapping[str, Operator]:
         """The operators by id; the last if several have one id."""
         return {operator.id: operator for operator in self.operators}
+
+    @cached_property
+    def declared(self) -> tuple[Operator, ...]:
+        """The operators of the plan file: all except operators that follow from settings."""
+        return declared_operators(self.operators)
 
     @cached_property
     def scans(self) -> tuple[Scan, ...]:

@@ -1,7 +1,7 @@
 """The operators of a plan, one file each: a frozen dataclass with all facts of the operator that other modules need.
 
-``KINDS`` is the only list of their classes. Code that handles all operators uses this list, and the methods of
-:class:`Operator`.
+``KINDS`` is the only list of their classes, except for ``LateRows``, which no plan file contains. Code that handles all
+operators uses this list, and the methods of :class:`Operator`.
 
 >>> [kind.op for kind in KINDS if kind.table_use is not None]
 ['scan', 'lookup-join', 'sink']
@@ -22,6 +22,7 @@ from hintplan.plans.operators.correlate import Argument, Correlate
 from hintplan.plans.operators.deduplicate import Deduplicate
 from hintplan.plans.operators.expand import Expand
 from hintplan.plans.operators.join import Join, JoinKey
+from hintplan.plans.operators.late_rows import LateRows
 from hintplan.plans.operators.lookup_join import LookupJoin, LookupKey
 from hintplan.plans.operators.over_aggregate import Frame, OverAggregate, OverCall
 from hintplan.plans.operators.rank import Rank
@@ -57,6 +58,7 @@ __all__ = [
     "JoinColumn",
     "JoinKey",
     "JoinType",
+    "LateRows",
     "LookupJoin",
     "LookupKey",
     "Operator",

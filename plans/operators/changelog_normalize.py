@@ -23,12 +23,15 @@ class ChangelogNormalize(Stateful):
     """Turns rows that replace each other by ``key``, in order of arrival, into a complete changelog.
 
     Its input is a scan of upserts, or of a changelog that may repeat changes; the ``-U`` rows of the input are dropped.
+    The watermark of the table may lie between the two, because rows that are replaced move it, too.
     """
 
     op = "changelog-normalize"
     title = "changelog normalize"
     description = "Turns rows that replace each other by key into a whole changelog; keeps the row of each key."
     takes_upserts = True
+    passes_columns = True
+    passes_watermark = True
     state_names = ("changelogNormalizeState",)
     state_holds = "rows"
     state_grows_by = "key"
@@ -51,7 +54,7 @@ class ChangelogNormalize(Stateful):
         yield from check_known(self.key, types_of(inputs.only), f"{self.path}.key", "key column")
 
     def check_neighbours(self, neighbours: Neighbours) -> Iterator[Diagnostic]:
-        (source,) = neighbours.inputs
+        (source,) = neighbours.below_watermark
         table = neighbours.plan.tables[source.table] if source.is_source and source.table is not None else None
         if neighbours.plan.mode == "batch":
             message = "a batch plan has no changes, so there is nothing to normalize"

@@ -26,6 +26,7 @@ class Deduplicate(Stateful):
     op = "deduplicate"
     title = "deduplicate"
     description = "Passes on the first or the last row of each key; keeps a row for each."
+    passes_columns = True
     state_names = ("deduplicateState",)
     state_holds = "rows"
     state_grows_by = "key"
@@ -38,6 +39,10 @@ class Deduplicate(Stateful):
     changelog: Changelog
     state: Annotated[States, "deduplicateState."]
     settings: Mapping[str, Settings] = field(default_factory=dict)
+
+    @property
+    def passes_watermark(self) -> bool:  # type: ignore[override]
+        return self.keep == "last" and self.time is not None
 
     @property
     def reads_order(self) -> bool:

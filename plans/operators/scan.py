@@ -112,10 +112,10 @@ class Scan(Operator):
                 if not any(where == "filter" and text for where, text in reader.expressions()):
                     message = f"'{self.id}' has a filter, and '{reader.id}' does not filter them"
                     yield Diagnostic(message=message, path=f"{self.path}.filter", hint="compile the SQL again")
-        other_readers = [reader for reader in neighbours.readers if not reader.takes_upserts]
+        other_readers = [reader for reader in neighbours.above_watermark if not reader.takes_upserts]
         if is_upsert_source(neighbours.plan.tables[self.table]):
             message = f"'{self.id}' reads upserts, which only a changelog-normalize makes a changelog of"
-        elif len(other_readers) < len(neighbours.readers):
+        elif len(other_readers) < len(neighbours.above_watermark):
             message = f"'{self.id}' is read by a changelog-normalize, so nothing else can read it"
         else:
             return

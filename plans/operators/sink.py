@@ -71,7 +71,7 @@ class Sink(Operator):
             yield Diagnostic(message=message, path=self.path)
             return
         for have, want in zip(columns, wanted, strict=True):
-            if not _fits(parse(have.type), parse(want.type)):
+            if not fits(parse(have.type), parse(want.type)):
                 message = f"column '{have.name}' is {have.type}, which does not fit {want.type} of table '{self.table}'"
                 yield Diagnostic(message=message, path=self.path)
 
@@ -116,7 +116,7 @@ def overwrite_problem(name: str, table: Table, mode: str) -> tuple[str, str] | N
     return None
 
 
-def _fits(have: DataType, want: DataType) -> bool:
+def fits(have: DataType, want: DataType) -> bool:
     """Return True if every value of ``have`` is a value of ``want``; the sink itself checks NULL."""
     have, want = have.as_nullable(), want.as_nullable()
     if have == want:

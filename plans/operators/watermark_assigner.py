@@ -17,7 +17,7 @@ from hintplan.plans.operators.contract.timed import check_rowtime
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.setting import duration_of
-from hintplan.plans.settings.watermark import DELAY, WATERMARK
+from hintplan.plans.settings.watermark import DELAY, LATE_ROWS, NO_TARGET, WATERMARK
 
 
 @frozen
@@ -49,6 +49,12 @@ class WatermarkAssigner(Operator):
     def delay(self) -> str:
         """The time by which the watermark lags behind the highest value of ``base``."""
         return str(self.settings[WATERMARK.name].values[DELAY])
+
+    @property
+    def late_rows(self) -> str | None:
+        """The table for the rows that come behind the watermark; None if they are only counted."""
+        target = self.settings[WATERMARK.name].values.get(LATE_ROWS) if WATERMARK.name in self.settings else None
+        return None if target in (None, NO_TARGET) else str(target)
 
     def output_columns(self, inputs: Inputs) -> Columns:
         return inputs.only

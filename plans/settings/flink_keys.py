@@ -102,6 +102,7 @@ _REASONS: Mapping[str, str] = {
     "table.exec.async-vector-search.": _NO_SUCH_FUNCTION,
     "table.exec.deduplicate.": _ENGINE,
     "table.exec.delta-join.": _ENGINE,
+    "table.exec.emit.allow-lateness": "windows have no early or late results",
     "table.exec.disabled-operators": _ENGINE,
     "table.exec.interval-join.": _ENGINE,
     "table.exec.local-hash-agg.": _ENGINE,

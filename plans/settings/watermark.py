@@ -1,4 +1,4 @@
-"""The settings of a watermark: how far it lags behind the latest row, and when a silent source no longer holds it back.
+"""The settings of a watermark: its lag behind the latest row, the time of silent sources, and the table of late rows.
 
 The delay is the ``- INTERVAL`` in the WATERMARK clause of the table. Every ``watermark-assigner`` has the group.
 
@@ -17,12 +17,25 @@ from hintplan.plans.settings.setting import Setting, SettingError
 
 DELAY = "delay"
 IDLE_TIMEOUT = "idle-timeout"
+LATE_ROWS = "late-rows.target"
+NO_TARGET = "none"
+"""The value of ``late-rows.target`` that overrides a table of a weaker layer: late rows are only counted."""
+
+
+def _target(text: str) -> str:
+    name = text.strip()
+    if not name:
+        expected = f"the name of a table, or '{NO_TARGET}'"
+        raise SettingError(f"expected {expected}", hint=f"write '{NO_TARGET}' to only count them", expected=expected)
+    return NO_TARGET if name.lower() == NO_TARGET else name
+
 
 WATERMARK = Group(
     name="watermark",
     schema="watermark",
-    description="The lag of the watermark behind the latest row, and the treatment of silent sources.",
+    description="The lag of the watermark behind the latest row, and the treatment of silent sources and late rows.",
     layers=("default", "config", "table", "hint"),
+    required=(DELAY, IDLE_TIMEOUT),
     settings=specs(
         Setting(
             name=DELAY,
@@ -52,6 +65,17 @@ WATERMARK = Group(
             zero="never",
             config="table.exec.source.idle-timeout",
             option="scan.watermark.idle-timeout",
+        ),
+        Setting(
+            name=LATE_ROWS,
+            kind="text",
+            description="The table to which rows go that come behind the watermark; none only counts them.",
+            effect=restarts(
+                "the query of the operators that drop late rows also writes them",
+                text="for the late rows of later batches",
+            ),
+            option="late-rows.target",
+            check=_target,
         ),
     ),
 )

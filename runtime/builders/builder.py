@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import DataFrame
 
@@ -24,7 +24,8 @@ from hintplan.runtime.engine.watermarks import EventTime
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.pairs import JoinCondition
-from hintplan.runtime.operator import FOREVER
+from hintplan.runtime.operator import FOREVER, TimeOperator
+from hintplan.runtime.operators.late_rows import EmitsLateRows
 from hintplan.runtime.spark.ending import ending_source
 from hintplan.runtime.spark.source_order import mark_source
 
@@ -92,33 +93,34 @@ def on_engine(
     users = loaded_aggregates(operator, edges)
     in_order = operator.id in edges.ordered
     event_time = edges.event_time.get(operator.id)
+    kernel = build_operator(operator, columns, changelog, in_order=in_order, users=users, condition=condition)
+    if operator.id in edges.late_inputs:
+        kernel = EmitsLateRows(
+            operator=cast(TimeOperator, kernel), carried=tuple(map(edges.late_columns, operator.inputs))
+        )
     made = apply_operator(
-        build_operator(operator, columns, changelog, in_order=in_order, users=users, condition=condition),
+        kernel,
         [rows.in_arrow or rows.frame for rows in inputs],
         edges.places[operator.id],
         metrics=[(name, "sum") for name in counts],
         row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],
-        **({} if event_time is None else _by_event_time(operator, event_time, inputs, edges)),
+        marked=[side for side, rows in enumerate(inputs) if rows.marks],
+        **({} if event_time is None else _by_event_time(operator, event_time, edges)),
     )
     marks = operator.id in edges.marks
     made = replace(made, marks=marks)
     return EdgeRows(lambda: made.in_spark(operator.id), made, marks=marks)
 
 
-def _by_event_time(
-    operator: Stateful, event_time: EventTime, inputs: Sequence[EdgeRows], edges: Edges
-) -> dict[str, Any]:
+def _by_event_time(operator: Stateful, event_time: EventTime, edges: Edges) -> dict[str, Any]:
     """Return the arguments of ``apply_operator`` for an operator that goes by the watermark.
 
     If its watermark comes from tables, it also reads the source that ends them.
     """
-    arguments: dict[str, Any] = {
-        "event_time": event_time,
-        "marked": [side for side, rows in enumerate(inputs) if rows.marks],
-    }
+    arguments: dict[str, Any] = {"event_time": event_time}
     tables = [source.number for source in event_time.sources if not source.is_operator]
     if tables:
-        ending = mark_source(ending_source(edges.spark, ended=edges.draining), operator.id)
+        ending = mark_source(ending_source(edges.spark, edges.ending), operator.id)
         arguments |= {"waking": ending, "waking_marks": {(number, None): FOREVER for number in tables}}
     return arguments
 

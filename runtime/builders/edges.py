@@ -15,17 +15,19 @@ from pyspark.sql import SparkSession
 
 from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
+from hintplan.plans.analysis.late_rows import carried_columns, edges_with_late_rows, late_inputs
 from hintplan.plans.analysis.row_order import ordered_by_scan, read_in_order, told_by_arrival
 from hintplan.plans.analysis.watermarks import edges_with_marks
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.model.plan import Plan
-from hintplan.runtime.builders.event_time import edges_with_splits, event_times
+from hintplan.runtime.builders.event_time import edges_with_last_rows, edges_with_splits, event_times
 from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
-from hintplan.runtime.engine.marks import MARK_COLUMNS, SPLIT
+from hintplan.runtime.engine.marks import LAST, MARK_COLUMNS, SPLIT
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.engine.watermarks import EventTime
 from hintplan.runtime.operator import KIND
+from hintplan.runtime.operators.late_rows import late_column, late_fields
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.storage.pins import PinPlace
 from hintplan.runtime.storage.place import Place
@@ -71,8 +73,16 @@ class Edges:
     """The event time of the operators that go by the watermark."""
     splits: frozenset[str] = frozenset()
     """The operators below a watermark assigner whose rows have the column ``SPLIT``, the split of their source."""
-    draining: bool = False
-    """True if the sources of event time have ended, so that each batch closes all windows."""
+    last_rows: frozenset[str] = frozenset()
+    """The operators below a watermark assigner whose rows have the column ``LAST``."""
+    ending: str | None = None
+    """The file that ends event time (:mod:`hintplan.runtime.spark.ending`); None unless the next batch is the last."""
+    carried: Mapping[str, pa.StructType] = field(default_factory=dict)
+    """The rows of sources, by scan, that go with the rows made of them, because late rows go to a table."""
+    late: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The scans whose rows an operator's output carries (:mod:`hintplan.plans.analysis.late_rows`)."""
+    late_inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The scans whose rows the inputs of an operator carry that emits its late rows."""
     conditions_above: Mapping[str, Condition] = field(default_factory=dict)
     """The condition of each operator's only reader, which the operator may check itself; none in a batch job."""
     objects: ProgramObjects = NO_OBJECTS
@@ -81,10 +91,21 @@ class Edges:
     """Returns the Observation, or its name, for an operator's metrics: in a stream the operator's id."""
 
     def metadata(self, operator_id: str) -> pa.Schema:
-        """Return the columns of rows in addition to their data: the row kind in a changelog, the order, the split."""
+        """Return the columns of rows without their data: row kind, order, split, last row, rows of sources."""
         kind = [pa.field(KIND, pa.int8())] if self.changelog[operator_id] else []
         split = [pa.field(SPLIT, pa.string())] if operator_id in self.splits else []
-        return pa.schema([*kind, *(ROW_ORDER if operator_id in self.row_order else []), *split])
+        last = [pa.field(LAST, pa.bool_())] if operator_id in self.last_rows else []
+        order = ROW_ORDER if operator_id in self.row_order else []
+        return pa.schema([*kind, *order, *split, *last, *self.late_columns(operator_id)])
+
+    def late_columns(self, operator_id: str) -> pa.Schema:
+        """Return the columns of rows that carry rows of sources."""
+        return pa.schema([(late_column(scan), self.carried[scan]) for scan in self.late.get(operator_id, ())])
+
+    def with_late_rows(self, operator_id: str) -> pa.Schema:
+        """Return the columns in which an operator emits its results and its late rows."""
+        below = [self.late_columns(name) for name in self.plan.by_id[operator_id].inputs]
+        return pa.schema([*self.schema(operator_id), *late_fields(below)])
 
     def spark_metadata(self, operator_id: str) -> pa.Schema:
         """Return the metadata of rows in Spark, which include the marks of event time."""
@@ -109,11 +130,11 @@ def edges_of(
     lookups: RequestRun,
     pins: Mapping[str, PinPlace] = MappingProxyType({}),
     objects: ProgramObjects = NO_OBJECTS,
-    draining: bool = False,
+    ending: str | None = None,
 ) -> Edges:
     """Return the context of builders for ``plan``; ``lookups`` holds the facts of the run that lookups need.
 
-    With ``draining``, the sources of event time have ended.
+    With the file ``ending``, the sources of event time end in the next batch.
     """
     return Edges(
         spark=spark,
@@ -130,5 +151,12 @@ def edges_of(
         marks=edges_with_marks(plan),
         event_time=event_times(plan),
         splits=edges_with_splits(plan),
-        draining=draining,
+        last_rows=edges_with_last_rows(plan),
+        ending=ending,
+        carried={
+            scan: pa.struct([(column.name, to_arrow(column.type)) for column in columns])
+            for scan, columns in carried_columns(plan).items()
+        },
+        late=edges_with_late_rows(plan),
+        late_inputs=late_inputs(plan),
     )

@@ -26,7 +26,7 @@ from hintplan.runtime.builders.calc import keeping
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.mapped import map_batches
-from hintplan.runtime.engine.marks import MARK_COLUMNS
+from hintplan.runtime.engine.marks import KEEP, MARK_COLUMNS
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.checked import CheckedExpression
@@ -90,7 +90,7 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     fields += list(metadata)
     if gathered:
         fields.append(pa.field(FOUND, pa.list_(pa.struct(list(_schema(fetched_columns(op, table)))))))
-    keys, computed = _inputs(op, frame, columns, table, metadata)
+    keys, computed = _inputs(op, frame, columns, table, metadata, marks=marks)
     rows = LookupRows(
         keys=keys,
         pre_filter=ASKS if op.pre_filter is not None else None,
@@ -111,12 +111,6 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     spec = lookup_spec(op, table, connectors.lookup_source(table.options), rows, edges.lookups)
     spec = replace(spec, pins=edges.pins.get(op.id))
     if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
-        if marks:
-            raise RunError(
-                f"operator {op.id} cannot retry lookups later: the watermark would pass the rows that wait",
-                hint="set 'mode' of the retry to 'inline'",
-                path=f"operators.{op.id}.retry.mode",
-            )
         operator = LookupRetry(
             spec=spec,
             columns=schema,
@@ -210,9 +204,16 @@ def _compiled(
 
 
 def _inputs(
-    op: LookupJoin, frame: DataFrame, columns: tuple[Column, ...], table: Table, metadata: pa.Schema
+    op: LookupJoin, frame: DataFrame, columns: tuple[Column, ...], table: Table, metadata: pa.Schema, *, marks: bool
 ) -> tuple[tuple[str, ...], dict[str, tuple[SparkColumn, pa.DataType]]]:
-    """Return the names of the key columns, and by name the columns and types that Spark computes for the lookup."""
+    """Return the names of the key columns, and by name the columns and types that Spark computes for the lookup.
+
+    Of rows with ``marks`` that a filter has dropped, Spark computes nothing.
+    """
+
+    def computed_value(value: SparkColumn) -> SparkColumn:
+        return F.when(F.col(KEEP), value) if marks else value
+
     types = {column.name: column.type for column in columns}
     computed = {name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items()}
     key_names = []
@@ -229,13 +230,13 @@ def _inputs(
             with refusing(op.id, path):
                 value = spark_expression(frame, checked)
         key_names.append(f"__key{index}")
-        computed[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
+        computed[f"__key{index}"] = (computed_value(value.cast(to_spark(column.type))), kind)
     if op.pre_filter is not None:
         input_columns: dict[tuple[str, ...], str] = {(name,): name for name in types}
         path = f"operators.{op.id}.pre-filter"
         checked = check_expression(op.pre_filter, input_columns, operator=op.id, path=path)
         with refusing(op.id, path):
-            computed[ASKS] = (spark_expression(frame, checked), pa.bool_())
+            computed[ASKS] = (computed_value(spark_expression(frame, checked)), pa.bool_())
     computed |= {field.name: (F.col(field.name), field.type) for field in metadata}
     return tuple(key_names), computed
 

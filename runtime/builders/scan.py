@@ -12,6 +12,7 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.plans.operators import Scan
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.builders.late_rows import reading_more, with_source_rows
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.arrivals import as_arrived
 from hintplan.runtime.engine.rows import EdgeRows
@@ -22,6 +23,10 @@ from hintplan.runtime.spark.source_order import mark_source
 
 
 def _stream(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
+    return with_source_rows(operator, _rows(reading_more(operator, edges), inputs, edges), edges)
+
+
+def _rows(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     if operator.id in edges.ordered_by_scan:
         return _as_arrived(operator, edges)
     if operator.id not in edges.row_order:
@@ -56,7 +61,7 @@ def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFram
     pins = edges.pins.get(operator.id)
     rows = connectors.read_stream(
         edges.spark, operator.table, table, operator.columns,
-        row_order=row_order, splits=operator.id in edges.splits, pins=pins,
+        row_order=row_order, splits=operator.id in edges.splits, last_row=operator.id in edges.last_rows, pins=pins,
         pushed_filter=_pushed_filter(operator, table), objects=edges.objects,
     )  # fmt: skip
     return mark_source(rows, operator.id)

@@ -2,7 +2,8 @@
 
 The table of builders has the builder of each kind. If several operators read an output that is expensive to compute,
 the output goes through an exchange of its own (:mod:`hintplan.runtime.engine.shared`). A cheap output, such as a table,
-is computed for each reader. Knows no SQL and starts no query.
+is computed for each reader. An operator whose late rows go to a table emits them with its results; each reader takes
+its part. Knows no SQL and starts no query.
 
     edges = edges_of(plan, spark, places=places, lookups=RequestRun(token="1"))
     rows = build(edges, [sink.id for sink in plan.sinks])  # the rows of a sink are to be written
@@ -17,8 +18,9 @@ from functools import partial
 
 from hintplan.plans.analysis.streaming_queries import is_dear
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator
+from hintplan.plans.operators import LateRows, Operator
 from hintplan.runtime.builders.edges import Condition, Edges
+from hintplan.runtime.builders.late_rows import results_only, without_source_rows
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.engine.shared import shared_rows
@@ -35,8 +37,10 @@ def build_stream(edges: Edges, tops: Collection[str]) -> dict[str, EdgeRows]:
     readers = Counter([*tops, *(name for operator in operators for name in operator.inputs)])
     dear: set[str] = set()
     rows: dict[str, EdgeRows] = {}
+    with_late: dict[str, EdgeRows] = {}
     for operator in operators:
-        output = _built(operator, [rows[name] for name in operator.inputs], edges)
+        below = with_late if isinstance(operator, LateRows) else rows
+        output = _built(operator, [below[name] for name in operator.inputs], edges)
         if is_dear(operator) or not dear.isdisjoint(operator.inputs):
             dear.add(operator.id)
             if readers[operator.id] > 1:
@@ -44,6 +48,9 @@ def build_stream(edges: Edges, tops: Collection[str]) -> dict[str, EdgeRows]:
         elif readers[operator.id] > 1 and (in_arrow := output.in_arrow) is not None:
             # If Spark and Arrow both read the table, it would be two sources with separate batches.
             output = EdgeRows(partial(in_arrow.in_spark, operator.id), in_arrow, marks=output.marks)
+        if operator.id in edges.late_inputs:
+            with_late[operator.id] = output
+            output = results_only(operator, output, edges)
         rows[operator.id] = output
     return {name: output.without_marks() for name, output in rows.items()}
 
@@ -68,6 +75,8 @@ def conditions_above(plan: Plan) -> dict[str, Condition]:
 def _shared(operator: Operator, rows: EdgeRows, edges: Edges) -> EdgeRows:
     partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
     schema, marks = edges.schema(operator.id), rows.marks
+    if operator.id in edges.late_inputs:
+        schema = edges.with_late_rows(operator.id)
     made = shared_rows(rows.in_arrow or rows.frame, schema, partitions, operator.id, marks=marks)
     return EdgeRows(lambda: made.in_spark(operator.id), made, marks=marks)
 
@@ -75,6 +84,8 @@ def _shared(operator: Operator, rows: EdgeRows, edges: Edges) -> EdgeRows:
 def _built(operator: Operator, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     if operator.id not in edges.marks and operator.id not in edges.event_time:
         inputs = [rows.without_marks() for rows in inputs]
+    if operator.id not in edges.late and operator.id not in edges.late_inputs:
+        inputs = [without_source_rows(name, rows, edges) for name, rows in zip(operator.inputs, inputs, strict=True)]
     build_stream = builder_of(operator).stream
     assert build_stream is not None, f"{operator.id} is of batch plans only"
     return build_stream(operator, inputs, edges)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 
 from hintplan.plans.operators import Union
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
@@ -31,9 +32,17 @@ def _union(operator: Union, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     parts: list[DataFrame] = []
     for name, frame in zip(operator.inputs, inputs, strict=True):
         own, wanted = edges.spark_metadata(name).names, edges.spark_metadata(operator.id).names
-        metadata = [F.col(n) if n in own else F.expr(_ABSENT[n]).alias(n) for n in wanted]
+        metadata = [F.col(n) if n in own else _absent(n, edges, operator.id) for n in wanted]
         parts.append(frame.select(*data, *metadata))
     return reduce(DataFrame.unionAll, parts)
+
+
+def _absent(name: str, edges: Edges, operator_id: str) -> Column:
+    """Return the value of a metadata column that an input lacks; rows of another source are NULL."""
+    if name in _ABSENT:
+        return F.expr(_ABSENT[name]).alias(name)
+    kind = edges.late_columns(operator_id).field(name).type
+    return F.lit(None).cast(from_arrow_type(kind, prefer_timestamp_ntz=True)).alias(name)
 
 
 BUILDER = OperatorBuilder(stream=from_frames(_union), batch=_union)

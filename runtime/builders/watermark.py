@@ -19,12 +19,13 @@ from hintplan.plans.operators import WatermarkAssigner
 from hintplan.plans.text.nulls import rowtime_message
 from hintplan.runtime.builders.builder import OperatorBuilder
 from hintplan.runtime.builders.edges import Edges
-from hintplan.runtime.engine.marks import KEEP, MARK, SOURCE, SPLIT, Marking
+from hintplan.runtime.engine.marks import KEEP, LAST, MARK, SOURCE, SPLIT, Marking
 from hintplan.runtime.engine.rows import ArrowRows, EdgeRows
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.exact import exact_value
 from hintplan.runtime.expressions.spark_columns import analysed, refusing, spark_expression
+from hintplan.runtime.operator import DELETE, FOREVER, KIND
 from hintplan.runtime.operators.calc import ArrowValue, Chosen, Computed
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.types import to_arrow
@@ -95,12 +96,21 @@ def _in_spark(operator: WatermarkAssigner, frame: DataFrame, base: CheckedExpres
 
 
 def _mark(operator: WatermarkAssigner, base: SparkColumn, edges: Edges) -> SparkColumn:
-    """Return the mark of a row in ms, which fails in Spark if the rowtime is NULL."""
+    """Return the mark of a row in ms, which fails in Spark if the rowtime is NULL; FOREVER of the last row."""
     rowtime = F.col(quoted(operator.column))
     (kind,) = (column.type for column in edges.columns[operator.id] if column.name == operator.column)
     millis = F.unix_millis(base) if parse_type(kind).root == "TIMESTAMP_LTZ" else _wall_millis(base)
     failure = F.raise_error(rowtime_message(operator.id, operator.column)).cast("bigint")
-    return F.when(rowtime.isNull(), failure).otherwise(millis)
+    mark = F.when(_is_missing(operator, rowtime, edges), failure).otherwise(millis)
+    if operator.inputs[0] not in edges.last_rows:
+        return mark
+    return F.greatest(mark, F.when(F.col(LAST), F.lit(FOREVER)))
+
+
+def _is_missing(operator: WatermarkAssigner, rowtime: SparkColumn, edges: Edges) -> SparkColumn:
+    """Return True for a row without a rowtime, except for a deletion, which may have the key only."""
+    is_null = rowtime.isNull()
+    return is_null & (F.col(KIND) != DELETE) if edges.changelog[operator.id] else is_null
 
 
 def _wall_millis(time: SparkColumn) -> SparkColumn:
@@ -117,7 +127,8 @@ def _checked(operator: WatermarkAssigner, frame: DataFrame, edges: Edges) -> Dat
     """Return the rows of ``frame``, which fail in Spark if the rowtime of one is NULL."""
     rowtime = F.col(quoted(operator.column))
     failure = F.raise_error(rowtime_message(operator.id, operator.column)).cast(frame.schema[operator.column].dataType)
-    checked = frame.withColumn(operator.column, F.when(rowtime.isNull(), failure).otherwise(rowtime))
+    value = F.when(_is_missing(operator, rowtime, edges), failure).otherwise(rowtime)
+    checked = frame.withColumn(operator.column, value)
     return checked.drop(SPLIT) if operator.inputs[0] in edges.splits else checked
 
 

@@ -5,6 +5,7 @@
     <checkpoint>/<query>/offsets/<n>             the input of batch n, written before the batch begins
     <checkpoint>/<query>/commits/<n>             batch n has ended
     <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth entry has all before it
+    <checkpoint>/<query>/ending/<n>              batch n ends event time (:mod:`hintplan.runtime.spark.ending`)
     <checkpoint>/<query>/marks/<n>               the versions of sinks (:mod:`hintplan.runtime.checkpoint.sink_marks`)
     <checkpoint>/<query>/logs.<g>/               a later generation (:mod:`hintplan.runtime.checkpoint.generations`)
     <checkpoint>/<query>/state/                  state of operators (:mod:`hintplan.runtime.checkpoint.state_parts`)

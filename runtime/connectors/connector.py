@@ -44,6 +44,7 @@ class TableRead:
 
     - ``row_order``: each row of a changelog carries the columns of ``ROW_ORDER``, which order it by arrival.
     - ``splits``: each row carries the column ``SPLIT``, which names its split; only for a source that has splits.
+    - ``last_row``: each row carries the column ``LAST``, true in the last row; only for a source that knows it.
     - ``pins``: the place where a source that queries another system keeps the answers; None if nothing depends on them.
     - ``pushed_filter``: a source that supports predicate pushdown may omit rows that do not satisfy it.
     """
@@ -54,6 +55,7 @@ class TableRead:
     columns: tuple[str, ...]
     row_order: bool = False
     splits: bool = False
+    last_row: bool = False
     pins: PinPlace | None = None
     pushed_filter: PushedFilter | None = None
     objects: ProgramObjects = NO_OBJECTS

@@ -90,6 +90,7 @@ def read_stream(
     *,
     row_order: bool = False,
     splits: bool = False,
+    last_row: bool = False,
     pins: PinPlace | None = None,
     pushed_filter: PushedFilter | None = None,
     objects: ProgramObjects = NO_OBJECTS,
@@ -98,7 +99,7 @@ def read_stream(
 
     :class:`~hintplan.runtime.connectors.connector.TableRead` describes the arguments. The columns have the types of
     ``hintplan.runtime.types``. A changelog adds ``__kind``, and with ``row_order`` also the columns of ``ROW_ORDER``;
-    ``splits`` adds ``SPLIT``.
+    ``splits`` adds ``SPLIT``, and ``last_row`` adds ``LAST``.
 
     Raises RunError if the connector cannot read, or if its source does not exist.
     """
@@ -107,7 +108,7 @@ def read_stream(
         raise _unable("read", name, table)
     read = TableRead(
         spark=spark, name=name, table=as_texts(table), columns=columns,
-        row_order=row_order, splits=splits, pins=pins, pushed_filter=pushed_filter, objects=objects,
+        row_order=row_order, splits=splits, last_row=last_row, pins=pins, pushed_filter=pushed_filter, objects=objects,
     )  # fmt: skip
     return check_times(source.read_stream(read), name, table)
 

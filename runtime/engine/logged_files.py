@@ -7,7 +7,7 @@ that has been deleted since. The offsets of a batch refer to entries of the log 
     sources/0/3      v1 | {"path": "file:///data/orders/9.json", "timestamp": 1795670399921, "batchId": 3}
 
 A file of a batch may also be a link that was created after the run began. It must not lead where the run may not read.
-This module checks only local checkpoints and local files.
+This module checks only local checkpoints and local files. The file that ends event time is no input.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import is_inside
+from hintplan.runtime.spark.ending import ending_path
 
 ALLOWED = "spark.hintplan.allowMissingFiles"
 """The session setting with which a run continues without missing files, and with changed files as they are now."""
@@ -64,13 +65,14 @@ def refuse_links_out(files: Sequence[LoggedFile], paths: Sequence[str]) -> None:
 
 def logged_files(logs: Path, batch: int) -> Iterator[LoggedFile]:
     """Yield the local files of all sources of a batch."""
-    before, until = _offsets(logs, batch - 1), _offsets(logs, batch)
+    before, until, ending = _offsets(logs, batch - 1), _offsets(logs, batch), ending_path(logs, batch)
     for source, last in enumerate(until):
         if last is None:
             continue
         had = before[source] if source < len(before) else None
         for number in range(0 if had is None else had + 1, last + 1):
-            yield from _entries(logs / "sources" / str(source), number)
+            entries = _entries(logs / "sources" / str(source), number)
+            yield from (file for file in entries if file.path != ending)
 
 
 def _offsets(logs: Path, batch: int) -> list[int | None]:

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.nulls import rowtime_hint, rowtime_message
-from hintplan.runtime.operator import NEVER
+from hintplan.runtime.operator import DELETE, KIND, NEVER
 
 Marks = dict[tuple[int, str | None], int | None]
 """The marks of a task, by the number of the source and its split.
@@ -36,6 +36,8 @@ rows whose base is NULL is NEVER. None is the mark of an operator whose sources 
 """
 
 SOURCE, SPLIT, MARK, KEEP = "__source", "__split", "__mark", "__keep"
+LAST = "__last"
+"""The column of rows in Spark, below a watermark assigner, that is true in the last row of a source with an end."""
 MARK_COLUMNS = pa.schema([(SOURCE, pa.int32()), (SPLIT, pa.string()), (MARK, pa.int64()), (KEEP, pa.bool_())])
 """The mark of a row in Spark: its source, if the row has a mark, the split and the value; and whether the row counts.
 
@@ -106,8 +108,11 @@ class Marking:
     split: str | None = None
 
     def __call__(self, rows: pa.Table, marks: Marks) -> pa.Table:
-        """Note the marks of ``rows``, and return the rows; RunError if the rowtime of one is NULL."""
-        if rows[self.column].null_count:
+        """Note the marks of ``rows``, and return the rows; RunError if the rowtime of one is NULL.
+
+        A deletion may have the key only.
+        """
+        if rows[self.column].null_count and _is_missing(rows, self.column):
             raise RunError(rowtime_message(self.operator, self.column), hint=rowtime_hint(self.column))
         if not rows.num_rows:
             return rows if self.split is None else rows.drop_columns(self.split)
@@ -120,6 +125,14 @@ class Marking:
         for split, mark in zip(highest[SPLIT].to_pylist(), highest[f"{MARK}_max"].to_pylist(), strict=True):
             note(marks, self.source, split, _millis(mark))
         return rows.drop_columns(self.split)
+
+
+def _is_missing(rows: pa.Table, column: str) -> bool:
+    """Return True if ``column`` is NULL in a row that is no deletion."""
+    missing = pc.is_null(rows[column])
+    if KIND in rows.column_names:
+        missing = pc.and_(missing, pc.not_equal(rows[KIND], DELETE))
+    return bool(pc.any(missing).as_py())
 
 
 def _millis(micros: int | None) -> int:

@@ -88,11 +88,8 @@ class Packing:
         presum = self.presum
         for table in gather(self.tables(batches, report)):
             conformed = _conform(table.select(self.schema.names), self.schema)
-            rows = hashed(conformed if self.as_they_are else normalise_floats(conformed), [self.route])
-            sums = None if presum is None else presum.sum_up(rows)
-            if sums is None:
-                presum = None
-            parts = _split(rows if sums is None else sums, len(self.buckets))
+            rows, presum = self._summed(conformed if self.as_they_are else normalise_floats(conformed), presum)
+            parts = _split(rows, len(self.buckets))
             yield _rows(
                 [self.buckets[p] for p, _ in parts],
                 [self.side] * len(parts),
@@ -105,6 +102,17 @@ class Packing:
             yield _marks(self.buckets, number, report.marks)
         if report.metrics:
             yield _ticks(self.buckets[:1], number, report.metrics)
+
+    def _summed(self, rows: pa.Table, presum: Presum | None) -> tuple[pa.Table, Presum | None]:
+        """Return ``rows`` with their hashes, summed up by ``presum``, and the presum for the next rows."""
+        if presum is None:
+            return hashed(rows, [self.route]), None
+        if presum.by_hash:
+            rows = hashed(rows, [self.route])
+        sums = presum.sum_up(rows)
+        summed = rows if sums is None else sums
+        with_hashes = summed if presum.by_hash else hashed(summed, [self.route])
+        return with_hashes, None if sums is None else presum
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ TIME_METRICS: tuple[tuple[str, Aggregate], ...] = (
     ("watermark", "max"),
     ("held_by", "max"),
     ("late_rows", "sum"),
-    ("open_windows", "sum"),
+    ("waiting_rows", "sum"),
 )
 """The further metrics of an operator that goes by event time.
 
@@ -70,7 +70,8 @@ _remembered = Remembered()
 class Process:
     """Reads the output of ``operator`` from packed rows; ``buckets`` are the ids of the partitions of ``place``.
 
-    An operator has ``event_time`` if it goes by the watermark. It is a TimeOperator then.
+    An operator has ``event_time`` if it goes by the watermark. It is a TimeOperator then. Another operator passes the
+    marks of its sources on.
     """
 
     operator: StatefulOperator | TimeOperator
@@ -135,8 +136,10 @@ class Process:
                 "was committed",
             ) from error
         yield from row_chunks(result.output)
-        if self.event_time is not None and moved is not None and not partition:  # all partitions would report the same
-            report.marks[self.event_time.number, ""] = moved.mark(self.event_time.hold)
+        if result.late is not None:
+            yield from row_chunks(result.late)
+        if not partition:  # all partitions would report the same
+            report.marks |= self._marks_above(moved, marks)
         report.metrics += [
             result.rows_in,
             result.output.num_rows,
@@ -150,6 +153,12 @@ class Process:
             *(() if moved is None else _time_metrics(moved, result)),
             *result.metrics,
         ]
+
+    def _marks_above(self, moved: Moved | None, marks: Marks) -> Marks:
+        """Return the marks for the operators above: the operator's own, or the marks of its sources."""
+        if self.event_time is None or moved is None:
+            return marks
+        return {(self.event_time.number, ""): moved.mark(self.event_time.hold)}
 
     def _moved(self, store: PartitionStore, marks: Marks, now: int) -> Moved | None:
         if self.event_time is None:
@@ -167,7 +176,7 @@ class Process:
 
 def _time_metrics(moved: Moved, result: Result) -> tuple[int, ...]:
     held_by = -1 if moved.holder is None else moved.holder.source
-    return moved.watermarks.after, held_by, result.late_rows, result.open_windows
+    return moved.watermarks.after, held_by, result.late_rows, result.waiting_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,8 @@ def apply_operator(
     - ``row_order`` are the numbers of the inputs that have the columns of ``ROW_ORDER`` and are sorted by them.
     - ``metrics`` are the names of the values in ``Result.metrics``, and their aggregation over partitions.
     - ``waking`` is a stream without rows, in whose batches all partitions are called, and get ``waking_marks``.
-    - ``event_time`` is given for a TimeOperator; its output carries the marks of the operator.
+    - ``event_time`` is given for a TimeOperator; its output carries the marks of the operator. The output of another
+      operator carries the marks of its inputs.
     - ``marked`` are the numbers of the inputs that carry marks. Their rows have ``MARK_COLUMNS`` if they are Spark's.
     """
     buckets = bucket_ids(place.partitions)
@@ -67,7 +68,7 @@ def apply_operator(
         schema=operator.output,
         metrics=(*METRICS, *(() if event_time is None else TIME_METRICS), *metrics),
         observed_as=place.operator,
-        marks=event_time is not None,
+        marks=event_time is not None or bool(marked),
     )
 
 

@@ -2,7 +2,8 @@
 
 The watermark after a batch is the lowest of the operator's sources, and of a source the lowest of its splits: the
 highest mark that a split has had, less the delay. It never goes back. A source counts from the start, a split from its
-first row. A source or split without a row for the idle timeout is left out; if all are, the watermark stays.
+first row. A source or split without a row for the idle timeout is left out; if all are, the watermark stays. A source
+that has ended is left out, too; if all have, the watermark is above all times.
 
 The delay is taken off here, in each batch, because stored marks are without it. So an edited delay counts at once.
 
@@ -31,13 +32,15 @@ class MarkSource:
     """A source of an operator's watermark: its ``number`` in marks, and in ms its delay and its idle timeout.
 
     An idle timeout of 0 never ends. An operator as a source has no delay. Its mark shows if all of its own sources are
-    idle, but it is not called in batches without any of their rows.
+    idle, but it is not called in batches without any of their rows. A source that is ``read_once`` ends with the first
+    batch.
     """
 
     number: int
     delay: int = 0
     idle_timeout: int = 0
     is_operator: bool = False
+    read_once: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,24 +90,31 @@ def moved_watermark(stored: StoredWatermark | None, marks: Marks, sources: Seque
             f"the stored watermark has {len(before.marks)} sources, and the operator has {len(sources)}",
             hint="run the plan and the version of hintplan that wrote the checkpoint, or start with a new one",
         )
-    after = [
-        _with_marks(splits, marks, source.number, 0 if source.is_operator and not source.idle_timeout else now)
-        for splits, source in zip(before.marks, sources, strict=True)
-    ]
-    lowest: list[tuple[int, Holder]] = []
+    after = [_with_marks(splits, marks, source, now) for splits, source in zip(before.marks, sources, strict=True)]
+    active: list[tuple[int, Holder]] = []
+    # Without sources, the rows are in the plan, and have all come with the first batch.
+    ended: list[tuple[int, Holder]] = [] if sources else [(FOREVER, Holder(-1, None))]
+    any_idle = False
     for position, (splits, source) in enumerate(zip(after, sources, strict=True)):
-        if marks.get((source.number, ""), NEVER) is None:
-            continue  # an operator whose sources are all idle
-        if not splits and not _is_idle(before.since, source, now):
-            lowest.append((NEVER, Holder(position, None)))
-        lowest += [
-            (_less(split.highest, source.delay), Holder(position, split.split))
-            for split in splits
-            if not _is_idle(split.seen, source, now)
-        ]
-    if not sources:  # the rows are in the plan, and have all come with the first batch
-        lowest.append((FOREVER, Holder(-1, None)))
-    at, holder = min(lowest, key=lambda pair: pair[0], default=(before.after, None))
+        if source.read_once:
+            ended.append((FOREVER, Holder(position, None)))
+        elif marks.get((source.number, ""), NEVER) is None:  # an operator whose sources are all idle
+            any_idle = True
+        elif not splits and not _is_idle(before.since, source, now):
+            active.append((NEVER, Holder(position, None)))
+        else:
+            any_idle |= not splits
+            for split in splits:
+                entry = _less(split.highest, source.delay), Holder(position, split.split)
+                if split.highest == FOREVER:
+                    ended.append(entry)
+                elif _is_idle(split.seen, source, now):
+                    any_idle = True
+                else:
+                    active.append(entry)
+    # Rows of an idle source may still come, so the end of the others does not close its windows.
+    counted = active or ([] if any_idle else ended)
+    at, holder = min(counted, key=lambda pair: pair[0], default=(before.after, None))
     reached = max(before.after, at)
     return Moved(
         watermarks=Watermarks(before.after, reached),
@@ -130,15 +140,20 @@ def watermark_text(watermark: int | None) -> str:
     return f"watermark {text[:-3] if '.' in text else text} UTC"
 
 
-def _with_marks(splits: Sequence[SplitMark], marks: Marks, source: int, seen: int) -> tuple[SplitMark, ...]:
-    """Return the ``splits`` of a source after the ``marks`` of a batch, sorted by name."""
+def _with_marks(splits: Sequence[SplitMark], marks: Marks, source: MarkSource, now: int) -> tuple[SplitMark, ...]:
+    """Return the ``splits`` of a source after the ``marks`` of a batch at ``now``, sorted by name.
+
+    Without an idle timeout, a mark that is not higher changes nothing. So partitions without rows write nothing.
+    """
     highest = {split.split: split for split in splits}
+    seen = 0 if source.is_operator and not source.idle_timeout else now
     for (number, name), mark in marks.items():
-        if number != source or mark is None:
+        if number != source.number or mark is None:
             continue
         for split in (name,) if name is not None else ([*highest] or [""]):
             known = highest.get(split)
-            highest[split] = SplitMark(split, mark if known is None else max(known.highest, mark), seen)
+            if known is None or mark > known.highest or source.idle_timeout:
+                highest[split] = SplitMark(split, mark if known is None else max(known.highest, mark), seen)
     return tuple(highest[name] for name in sorted(highest))
 
 

@@ -19,6 +19,7 @@ from hintplan.runtime.checkpoint.parts import log_offset
 from hintplan.runtime.checkpoint.sink_marks import MARKS
 from hintplan.runtime.checkpoint.state_parts import STATE
 from hintplan.runtime.inspect.batches import state_in_force
+from hintplan.runtime.spark.ending import ending_batch
 from hintplan.runtime.storage.files import Files, files_at
 from hintplan.runtime.storage.names import MANIFEST, WRITTEN
 from hintplan.runtime.storage.read import read_manifest_file
@@ -63,7 +64,16 @@ def _of_spark(files: Files, query: QueryRecord, last: int | None) -> Iterator[Sn
         own = name.isdecimal() and (int(name) in recorded_ends or len(folders) == len(ends) > int(name))
         end = recorded_ends.get(int(name), ends[int(name)]) if own else furthest
         folder = f"{here}/sources/{name}"
-        yield from _numbered(folder, files.names(folder), end)
+        if not _ends_later(files, folder, query, last):
+            yield from _numbered(folder, files.names(folder), end)
+
+
+def _ends_later(files: Files, folder: str, query: QueryRecord, last: int) -> bool:
+    """Return whether a source ends event time in a batch after ``last``, which would drain the copy."""
+    if [name for name in files.names(folder) if not name.startswith(".")] != ["0"]:
+        return False
+    batch = ending_batch(bytes(files.read(f"{folder}/0")), query.id)
+    return batch is not None and batch > last
 
 
 def _of_sinks(files: Files, query: QueryRecord, last: int) -> Iterator[SnapshotPart]:

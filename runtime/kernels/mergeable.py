@@ -25,12 +25,13 @@ from hintplan.runtime.kernels.accumulators import (
     accumulators_of,
     contribution,
     function_rows,
+    known,
     listed_columns,
     result,
     summed,
     used_rows,
 )
-from hintplan.runtime.kernels.in_steps import are_large, has_range
+from hintplan.runtime.kernels.in_steps import added_in_steps, are_large, has_range
 from hintplan.runtime.state.identity import encode_groups, without_chunks
 from hintplan.runtime.state.layout import Int64s
 
@@ -95,11 +96,14 @@ class MergeableCalls:
         groups = np.concatenate((part_of, row_of))
         for a in self.accumulators:
             of_parts = without_chunks(parts[a.name])
-            if a.user is not None:
-                columns[a.name] = _users_folded(a, of_parts, part_of, rows, row_of, size)
+            if not rows.num_rows:
+                columns[a.name] = merged_parts(a, of_parts, part_of, size)
+            elif a.user is not None:
+                held, given = _users_merged(a, of_parts, part_of, size), function_rows(a, rows, row_of, None)
+                columns[a.name] = a.user.folded(given, held, np.bincount(part_of, minlength=size) > 0)
             else:
-                every = _joined(of_parts, contribution(a, rows, None)) if rows.num_rows else of_parts
-                columns[a.name] = summed(groups if rows.num_rows else part_of, [a], [every], size)[0]
+                every = _joined(of_parts, contribution(a, rows, None))
+                columns[a.name] = summed(groups, [a], [every], size)[0]
         for arguments, filter_ in self.distinct:
             name = _list_name(arguments, filter_)
             used = np.flatnonzero(used_rows(filter_, rows))
@@ -159,10 +163,21 @@ def _joined(left: pa.Array, right: pa.Array) -> pa.Array:
     return pa.concat_arrays([left, without_chunks(right).cast(left.type)]) if len(left) else without_chunks(right)
 
 
-def _users_folded(
-    accumulator: Accumulator, parts: pa.Array, part_of: Int64s, rows: pa.Table, row_of: Int64s, size: int
-) -> pa.Array:
-    """Fold the rows of a user's function onto its parts; only groups with several parts are merged."""
+def merged_parts(accumulator: Accumulator, parts: pa.Array, part_of: Int64s, size: int) -> pa.Array:
+    """Return the accumulator of each of ``size`` groups, merged from its ``parts`` in their order.
+
+    ``part_of`` are the groups of the parts.
+    """
+    if accumulator.user is not None:
+        return _users_merged(accumulator, parts, part_of, size)
+    if has_range(accumulator):
+        nothing = known(accumulator, pa.nulls(size, accumulator.type), pa.array(np.zeros(size, np.bool_)))
+        return added_in_steps(accumulator, part_of, parts, nothing)
+    return summed(part_of, [accumulator], [parts], size)[0]
+
+
+def _users_merged(accumulator: Accumulator, parts: pa.Array, part_of: Int64s, size: int) -> pa.Array:
+    """Merge the parts of a user's function; groups with one part keep it."""
     assert accumulator.user is not None
     count = np.bincount(part_of, minlength=size)
     place = np.full(size, -1, np.int64)
@@ -181,9 +196,7 @@ def _users_folded(
         spread = np.arange(size)
         spread[several] = size + np.arange(len(several))
         held = pa.concat_arrays([held, merged.cast(held.type)]).take(pa.array(spread))
-    if not rows.num_rows:
-        return held
-    return accumulator.user.folded(function_rows(accumulator, rows, row_of, None), held, count > 0)
+    return held
 
 
 def _merged_lists(

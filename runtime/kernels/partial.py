@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 from hintplan.runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
 from hintplan.runtime.kernels.changelog import summable_pieces, weights_of
 from hintplan.runtime.kernels.in_steps import are_large, has_range
-from hintplan.runtime.kernels.slices import Slices, grouped_by
+from hintplan.runtime.kernels.slices import Slices, numbered_by
 from hintplan.runtime.operator import hash_column
-from hintplan.runtime.state.identity import Mask
+from hintplan.runtime.state.identity import Mask, hashed_groups, without_chunks
 from hintplan.runtime.state.layout import Int64s
 
 WEIGHT, ROWS = "__weight", "__rows"
@@ -59,6 +59,13 @@ class PartialSums:
         numbers = [pa.field(name, pa.int64()) for name in (WEIGHT, ROWS, hash_column(0))]
         return pa.schema([*keys, *sums, *numbers])
 
+    @property
+    def by_hash(self) -> bool:
+        """True without slices. With slices, rows come in order of time and have few groups, so their values tell them
+        apart faster than a sort of their hashes.
+        """
+        return self.slices is None or self.slices.are_ends
+
     def lift(self, rows: pa.Table) -> pa.Table:
         """Return each row of a delta as a partial row of its own."""
         return self._partial(self._sliced(rows), weights_of(rows))
@@ -66,16 +73,24 @@ class PartialSums:
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
         """Sum up the rows of a delta into few partial rows; None if that is not worth it."""
         batch = self._sliced(rows).combine_chunks()
-        groups, first = grouped_by(batch, self.keys, batch[hash_column(0)].to_numpy())
-        if not self.required and _WORTH * len(first) > batch.num_rows:
+        groups, size = self._groups(batch)
+        if not self.required and _WORTH * size > batch.num_rows:
             return None
         weights = weights_of(batch)
-        large = self._are_large(batch, weights, groups, len(first))
+        large = self._are_large(batch, weights, groups, size)
         if large.any() or (weights is not None and weights.min(initial=1) < 0):
             number = summable_pieces(groups, np.ones(len(groups), np.int64) if weights is None else weights)
             number = np.where(large[groups], np.arange(len(groups)), number)
             _, groups = np.unique(groups * (int(number.max()) + 1) + number, return_inverse=True)
         return self._summed(batch, weights, groups)
+
+    def _groups(self, batch: pa.Table) -> tuple[Int64s, int]:
+        """Return the number of the group of each row, and the number of groups."""
+        if self.slices is not None:
+            return numbered_by(batch, self.keys)
+        columns = [without_chunks(batch[name]) for name in self.keys]
+        groups, first = hashed_groups(columns, batch[hash_column(0)].to_numpy())
+        return groups, len(first)
 
     def _sliced(self, rows: pa.Table) -> pa.Table:
         return rows if self.slices is None else self.slices.added_to(rows)
@@ -109,8 +124,11 @@ class PartialSums:
         return self._table(batch.take(pa.array(first)), sums, weight, number)
 
     def _table(self, rows: pa.Table, sums: list[pa.Array], weight: Int64s, number: Int64s) -> pa.Table:
-        keys = [rows[key] for key in self.keys]
-        return pa.table([*keys, *sums, weight, number, rows[hash_column(0)]], names=self.schema.names).cast(self.schema)
+        columns = [*(rows[key] for key in self.keys), *sums, weight, number]
+        if hash_column(0) in rows.column_names:
+            columns.append(rows[hash_column(0)])
+        schema = pa.schema(list(self.schema)[: len(columns)])
+        return pa.table(columns, names=schema.names).cast(schema)
 
 
 def rows_behind(rows: pa.Table | None) -> int:

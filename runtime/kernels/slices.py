@@ -22,7 +22,7 @@ from hintplan.plans.declarations.windows import Window
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.nulls import rowtime_hint, rowtime_message
 from hintplan.runtime.kernels.windows import milliseconds, slice_ends, wall_clock
-from hintplan.runtime.state.identity import hashed_groups, without_chunks
+from hintplan.runtime.state.identity import encode_groups, hashed_groups, without_chunks
 from hintplan.runtime.state.layout import Int64s
 from hintplan.runtime.state.sliced import END
 
@@ -49,6 +49,10 @@ class Slices:
         return rows.append_column(END, pa.array(times))
 
 
+_DENSE = 4
+"""The number of possible groups per row up to which a mask of all possible groups is cheaper than a hash table."""
+
+
 def distinct_ends(rows: pa.Table) -> tuple[Int64s, Int64s]:
     """Return the distinct ends of ``rows`` in ascending order, and the place of each row's end among them."""
     encoded = pc.dictionary_encode(without_chunks(rows[END]))
@@ -68,6 +72,28 @@ def grouped_by(rows: pa.Table, keys: Sequence[str], hashes: Int64s) -> tuple[Int
     if END in keys:
         hashes = _by_slice(hashes, *distinct_ends(rows))
     return hashed_groups([without_chunks(rows[name]) for name in keys], hashes)
+
+
+def numbered_by(rows: pa.Table, keys: Sequence[str]) -> tuple[Int64s, int]:
+    """Return the number of the group of each row by ``keys``, one of which is ``END``, and the number of groups.
+
+    >>> numbered_by(pa.table({"k": ["a", "b", "a"], END: [5, 5, 0]}), ["k", END])[0].tolist()
+    [1, 2, 0]
+    """
+    ends, places = distinct_ends(rows)
+    others = [without_chunks(rows[name]) for name in keys if name != END]
+    if not others:
+        return places, len(ends)
+    numbers, first = encode_groups(others)
+    groups = places * len(first) + numbers
+    size = len(first) * len(ends)
+    if size > _DENSE * max(len(groups), 1):
+        groups, first = encode_groups([pa.array(groups)])
+        return groups, len(first)
+    occurs = np.zeros(size, np.bool_)
+    occurs[groups] = True
+    number = np.cumsum(occurs) - 1
+    return number[groups], int(number[-1]) + 1 if size else 0
 
 
 def _by_slice(hashes: Int64s, ends: Int64s, places: Int64s) -> Int64s:

@@ -44,13 +44,14 @@ def wall_clock(times: Int64s, zone: str | None) -> Int64s:
 
 
 def closing_time(ends: Int64s, zone: str | None) -> Int64s:
-    """Return the last ms at which the clock in ``zone`` is before each of ``ends``.
+    """Return the last time at which the clock in ``zone`` shows the ms before each of ``ends``.
 
-    A window closes when the watermark reaches this time.
+    If the clock skips that ms, it is the first time after the gap, as in Flink. A window closes when the watermark
+    reaches this time.
     """
     if zone is None:
         return ends - 1
-    return _moments(ends - 1, zone, "latest")
+    return _moments(ends - 1, zone, ambiguous="latest", nonexistent="latest")
 
 
 def rowtimes(ends: Int64s, zone: str | None) -> Int64s:
@@ -60,14 +61,14 @@ def rowtimes(ends: Int64s, zone: str | None) -> Int64s:
     """
     if zone is None:
         return ends - 1
-    moments = _moments(ends - 1, zone, "earliest")
+    moments = _moments(ends - 1, zone, ambiguous="earliest", nonexistent="earliest")
     return ends - 1 - (wall_clock(moments, zone) - moments)
 
 
-def _moments(walls: Int64s, zone: str, ambiguous: str) -> Int64s:
-    """Return the times at which a clock shows ``walls``, or the last ms before the clock skips them."""
+def _moments(walls: Int64s, zone: str, *, ambiguous: str, nonexistent: str) -> Int64s:
+    """Return the times at which a clock shows ``walls``, or the last ms before it skips them, or the first after."""
     local = pa.array(walls).cast(pa.timestamp("ms"))
-    times = pc.assume_timezone(local, zone, ambiguous=ambiguous, nonexistent="earliest")
+    times = pc.assume_timezone(local, zone, ambiguous=ambiguous, nonexistent=nonexistent)
     result: Int64s = np.asarray(times.cast(pa.int64()))
     return result
 

@@ -60,7 +60,6 @@ class Followed:
     def look(self) -> bool:
         """Read finished batches, and the start of running ones; return True while the run is active."""
         execution, plan = self._execution, self.measured.plan
-        unfinished = execution.active
         if plan.mode == "streaming":
             unfinished = execution.is_unfinished
             if execution.times_read == self._times_read:  # else the code that waits for the run has read them
@@ -76,6 +75,8 @@ class Followed:
                     began = self.clock()
                     self._since[query] = (work.ended, began)
                     self.measured.into.set(table.BATCH_RUNNING, partial(self._running, began), plan.name, query)
+        else:
+            unfinished = execution.active
         return bool(unfinished)
 
     def _running(self, began: float) -> float:

@@ -116,7 +116,7 @@ class Measured:
             ended = time.watermark in (None, FOREVER)
             into.set(table.WATERMARK, None if ended else (time.watermark or 0) / 1000, *labels)
             into.add(table.LATE_ROWS, time.late_rows, *labels)
-            into.set(table.OPEN_WINDOWS, time.open_windows, *labels)
+            into.set(table.WAITING_ROWS, time.waiting_rows, *labels)
         for count, value in progress.counts.items():
             into.add(table.OPERATOR_COUNTED, value, *labels, count)
         for operation, value in progress.file_operations.items():

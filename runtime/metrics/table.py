@@ -130,7 +130,7 @@ WATERMARK = _gauge(
     "The watermark of an operator that goes by event time, since 1970; absent before the first and after the last.",
 )
 LATE_ROWS = _counter("operator.late_rows", "{row}", _OPERATOR, "Rows that were dropped because they came too late.")
-OPEN_WINDOWS = _gauge("operator.open_windows", "{window}", _OPERATOR, "Windows, or rows, that wait for the watermark.")
+WAITING_ROWS = _gauge("operator.waiting_rows", "{row}", _OPERATOR, "Rows of state in open windows.")
 
 LOOKUPS = _counter("lookup.lookups", "{row}", _OPERATOR, "Rows that were looked up.")
 LOOKUP_HITS = _counter("lookup.hits", "{row}", _OPERATOR, "Lookups that the cache answered (`hitCount`).")

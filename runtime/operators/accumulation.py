@@ -39,6 +39,7 @@ from hintplan.runtime.kernels.accumulators import (
 )
 from hintplan.runtime.kernels.changelog import last_emptied, overdrawn
 from hintplan.runtime.kernels.in_steps import added_in_steps, has_range
+from hintplan.runtime.kernels.mergeable import merged_parts
 from hintplan.runtime.kernels.ordered_values import ordered_values_layout
 from hintplan.runtime.kernels.partial import WEIGHT, PartialSums
 from hintplan.runtime.kernels.slices import Slices, grouped_by
@@ -262,17 +263,9 @@ def merge_groups(operator: Accumulation, rows: pa.Table) -> pa.Table:
     merged = rows.take(pa.array(first))
     if size == rows.num_rows:
         return merged
-    nothing = np.zeros(size, np.bool_)
     for a in operator.accumulators:
-        old = known(a, pa.nulls(size, a.type), pa.array(nothing))
-        part = rows[a.name].combine_chunks()
-        if a.user is not None:
-            column = a.user.merged(groups, part, old, nothing)
-        elif has_range(a):
-            column = added_in_steps(a, groups, part, old)
-        else:
-            (column,) = summed(groups, [a], [part], size)
-        merged = merged.set_column(merged.column_names.index(a.name), merged.schema.field(a.name), column.cast(a.type))
+        column = merged_parts(a, without_chunks(rows[a.name]), groups, size).cast(a.type)
+        merged = merged.set_column(merged.column_names.index(a.name), merged.schema.field(a.name), column)
     counts = np.zeros(size, np.int64)
     np.add.at(counts, groups, int64s(rows, COUNT))
     return merged.set_column(merged.column_names.index(COUNT), COUNT, pa.array(counts))

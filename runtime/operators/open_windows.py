@@ -80,6 +80,7 @@ def commit_windows(
     *,
     rows_in: int,
     late_rows: int,
+    late_places: tuple[Int64s, ...],
     counted: Collection[str] | None = None,
 ) -> Result:
     """Commit the changes of a batch, and return its result.
@@ -98,7 +99,8 @@ def commit_windows(
         state_bytes=sum(segment.size for segment in segments),
         oldest_write=min((segment.first_write for segment in segments), default=None),
         late_rows=late_rows,
-        open_windows=sum(count for name, count in rows.items() if counted is None or name in counted),
+        late_places=late_places,
+        waiting_rows=sum(count for name, count in rows.items() if counted is None or name in counted),
     )
 
 

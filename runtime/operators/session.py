@@ -38,7 +38,7 @@ from hintplan.runtime.operators.open_sessions import (
 )
 from hintplan.runtime.operators.open_windows import OpenWindows, commit_windows, open_windows
 from hintplan.runtime.operators.window_function import Names, walls, window_columns, window_fields
-from hintplan.runtime.state.identity import hashed_groups, without_chunks
+from hintplan.runtime.state.identity import encode_groups, hashed_groups, without_chunks
 from hintplan.runtime.state.inherit import inherit_tables
 from hintplan.runtime.state.layout import Int64s, StateLayout, int64s
 
@@ -109,13 +109,14 @@ class SessionOperator:
     ) -> Result:
         windows = open_windows(self.layouts, manifest, store, window=self.window, now=now)
         sessions, closed, late, came = windows[SESSIONS], [], 0, 0
+        late_places = np.empty(0, np.int64)
         rows = deltas[0]
         if rows is not None and rows.num_rows:
-            new, late, came = _update(self, sessions, rows.combine_chunks(), watermarks, now)
+            new, late_places, late, came = _update(self, sessions, rows.combine_chunks(), watermarks, now)
             closed.append(new)
         closed.append(sessions.take_due(watermarks.after))
         output = _results(self, pa.concat_tables(closed))
-        return commit_windows(windows, output, rows_in=came, late_rows=late)
+        return commit_windows(windows, output, rows_in=came, late_rows=late, late_places=(late_places,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)
@@ -141,9 +142,15 @@ class SessionSums:
     def schema(self) -> pa.Schema:
         return self.operator.partial
 
+    @property
+    def by_hash(self) -> bool:
+        """False: the rows of a task come in order of time and have few keys, so values tell them apart faster."""
+        return False
+
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
         batch = rows.combine_chunks()
-        keys, _ = _keys(self.operator, batch)
+        columns = [without_chunks(batch[name]) for name in self.operator.keys]
+        keys = encode_groups(columns)[0] if columns else np.zeros(batch.num_rows, np.int64)
         starts, ends = _intervals(self.operator, batch)
         sessions = merged_sessions(keys, starts, ends)
         size = len(sessions.keys)
@@ -162,10 +169,12 @@ class SessionSums:
         first = np.empty(size, np.int64)
         first[number[::-1]] = np.arange(len(number) - 1, -1, -1)
         columns = calls.folded(calls.stored.empty_table(), np.empty(0, np.int64), batch, number, size)
-        of_rows = batch.select([*self.operator.keys, hash_name(0)]).take(pa.array(first))
+        hashes = [name for name in batch.column_names if name == hash_name(0)]
+        of_rows = batch.select([*self.operator.keys, *hashes]).take(pa.array(first))
         count = np.bincount(number, minlength=size)
-        keys = [of_rows[name] for name in self.operator.keys]
-        return pa.table([*keys, *columns.values(), starts, ends, count, of_rows[hash_name(0)]], schema=self.schema)
+        keys, hash_columns = (of_rows.select(names).columns for names in (self.operator.keys, hashes))
+        parts = [*keys, *columns.values(), starts, ends, count, *hash_columns]
+        return pa.table(parts, schema=pa.schema(list(self.schema)[: len(parts)]))
 
 
 def _keys(operator: SessionOperator, batch: pa.Table) -> tuple[Int64s, Int64s]:
@@ -183,10 +192,10 @@ def _intervals(operator: SessionOperator, batch: pa.Table) -> tuple[Int64s, Int6
 
 def _update(
     operator: SessionOperator, windows: OpenWindows, batch: pa.Table, watermarks: Watermarks, now: int
-) -> tuple[pa.Table, int, int]:
+) -> tuple[pa.Table, Int64s, int, int]:
     """Merge the rows of ``batch`` with open sessions, and store the sessions that stay open.
 
-    Return the sessions that close, the number of late rows, and the number of rows.
+    Return the sessions that close, the places of late rows, the number of late rows, and the number of rows.
     """
     rows_of = int64s(batch, ROWS) if ROWS in batch.column_names else np.ones(batch.num_rows, np.int64)
     key, first = _keys(operator, batch)
@@ -213,7 +222,8 @@ def _update(
     is_due = sessions.closes <= watermarks.after
     rows = stored_rows(windows.layout, sessions, list(folded.values()), now)
     store_sessions(windows, sessions, rows, ~is_due, now)
-    return rows.filter(pa.array(is_due)), int(rows_of[is_late].sum()), int(rows_of.sum())
+    late = rows_of[is_late]
+    return rows.filter(pa.array(is_due)), np.flatnonzero(is_late), int(late.sum()), int(rows_of.sum())
 
 
 def _results(operator: SessionOperator, closed: pa.Table) -> pa.Table:

@@ -80,7 +80,7 @@ class SessionRowsOperator:
     ) -> Result:
         windows = open_windows(self.layouts, manifest, store, window=self.window, now=now)
         sessions, waiting = windows.values()
-        output, closed, late = [self.output.empty_table()], [], 0
+        output, closed, late = [self.output.empty_table()], [], np.empty(0, np.int64)
         rows = deltas[0]
         if rows is not None and rows.num_rows:
             at_once, new, late = _update(self, sessions, waiting.buckets, rows.combine_chunks(), watermarks, now)
@@ -89,7 +89,12 @@ class SessionRowsOperator:
         closed.append(sessions.take_due(watermarks.after))
         output += _emitted(self, waiting.buckets, pa.concat_tables(closed).combine_chunks(), now)
         return commit_windows(
-            windows, pa.concat_tables(output), rows_in=rows_in(deltas), late_rows=late, counted=(WAITING,)
+            windows,
+            pa.concat_tables(output),
+            rows_in=rows_in(deltas),
+            late_rows=len(late),
+            late_places=(late,),
+            counted=(WAITING,),
         )
 
     def inherit(self, store: Inheritance) -> bytes | None:
@@ -108,10 +113,10 @@ def _update(
     batch: pa.Table,
     watermarks: Watermarks,
     now: int,
-) -> tuple[pa.Table, pa.Table, int]:
+) -> tuple[pa.Table, pa.Table, Int64s]:
     """Merge the rows of ``batch`` with open sessions, and store the sessions that stay open and their rows.
 
-    Return the rows of the batch whose session closes, the sessions that close and have stored rows, and the number of
+    Return the rows of the batch whose session closes, the sessions that close and have stored rows, and the places of
     late rows.
     """
     times, hashes = walls(batch, operator.time, operator.window.zone, operator.operator), int64s(batch, hash_name(0))
@@ -135,7 +140,7 @@ def _update(
     return (
         _due(operator, batch, number, np.flatnonzero(due), sessions),
         stored.filter(pa.array(is_due & had_rows)),
-        int((number < 0).sum()),
+        np.flatnonzero(number < 0),
     )
 
 

@@ -28,6 +28,10 @@ class TaskFilter:
     def schema(self) -> pa.Schema:
         return pa.schema([*self.columns, pa.field(hash_column(0), pa.int64())])
 
+    @property
+    def by_hash(self) -> bool:
+        return True
+
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
         kept = self.chosen(rows.combine_chunks())
         return kept if kept.num_rows <= _WORTH_IT * rows.num_rows else None

@@ -6,14 +6,16 @@ watermark had passed all of its windows before the batch. A window without rows 
 rows were all retracted.
 
 - HOP: a batch reads each slice once, for all windows that it closes. A slice becomes one segment when it is first
-  read, because few rows come after that.
+  read, because few rows come after that. If a window has more than 64 slices, a bucket has as many of them as are
+  needed for at most 64 buckets per window, a power of two.
 - CUMULATE: the groups of a slice that closes are put out, and then merged into the next slice of the longest window.
   So there is a result for each step, with or without new rows. A row that is late for some windows goes to the first
   slice whose window is open.
 - Accumulators that need the values of rows cannot be merged. Their rows are added to each of their windows instead.
 - Windows in columns: a window is a slice. Rows whose window is due in their batch are never stored.
 
-State layout, format 1: the tables of the accumulation by time, one for each slice, without the slice's end.
+State layout, format 1: the tables of the accumulation by time, one for each slice, without the slice's end. If a
+bucket has several slices, its rows have the end of their slice, and the hash of their key and slice.
 """
 
 from __future__ import annotations
@@ -44,11 +46,16 @@ from hintplan.runtime.operators.accumulation import GROUPS, Accumulation, change
 from hintplan.runtime.operators.window_function import Names, window_columns, window_fields
 from hintplan.runtime.state.identity import without_chunks
 from hintplan.runtime.state.inherit import inherit_tables
-from hintplan.runtime.state.layout import Int64s, StateLayout, int64s
+from hintplan.runtime.state.layout import HASH, SUFFIX_MASK, Int64s, StateLayout, int64s
 from hintplan.runtime.state.manifest import read_manifest
-from hintplan.runtime.state.sliced import END, SlicedState, stored_layout
+from hintplan.runtime.state.sliced import END, BucketWidth, SlicedState, stored_layout
 from hintplan.runtime.state.tables import result_of
 from hintplan.runtime.state.time_buckets import TimeBuckets
+
+_MOST_BUCKETS = 64
+"""The most buckets of the slices of a window."""
+_MOST_ROWS = 1 << 20
+"""The most rows of groups that are merged at once, unless a window has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +105,17 @@ class WindowAggregateOperator:
 
     @property
     def layouts(self) -> tuple[StateLayout, ...]:
-        return tuple(stored_layout(layout) for layout in self.accumulation.layouts)
+        return tuple(stored_layout(layout, self.width) for layout in self.accumulation.layouts)
+
+    @property
+    def width(self) -> BucketWidth:
+        """The width of buckets, which depends on the window alone."""
+        if self.kind != "hop":
+            return BucketWidth(step=1)
+        slices = 1
+        while self.window.size_ms > _MOST_BUCKETS * slices * self.window.step_ms:
+            slices *= 2
+        return BucketWidth(step=self.window.step_ms, offset=self.window.offset_ms, slices=slices)
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
@@ -125,14 +142,16 @@ class WindowAggregateOperator:
         rows, layouts = deltas[0], self.layouts
         tables = read_manifest(manifest, layouts)
         buckets = {layout.name: TimeBuckets(layout, tables, store, now=now) for layout in layouts}
-        late = 0
+        late, places = 0, np.empty(0, np.int64)
         if rows is not None and rows.num_rows:
-            late = _add(self, buckets, rows, watermarks.before, now)
+            late, places = _add(self, buckets, rows, watermarks.before, now)
         output = _close(self, buckets, watermarks)
         groups, *others = (of_layout.commit() for of_layout in buckets.values())
         result = result_of({name: table for part in (groups, *others) for name, table in part.items()}, output, 0)
-        open_windows = sum(table.rows for table in groups.values())
-        return replace(result, rows_in=rows_behind(rows), late_rows=late, open_windows=open_windows)
+        waiting_rows = sum(table.rows for table in groups.values())
+        return replace(
+            result, rows_in=rows_behind(rows), late_rows=late, waiting_rows=waiting_rows, late_places=(places,)
+        )
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)
@@ -160,23 +179,28 @@ class WindowAggregateOperator:
 
 def _add(
     operator: WindowAggregateOperator, buckets: Mapping[str, TimeBuckets], rows: pa.Table, before: int, now: int
-) -> int:
-    """Add ``rows`` to the groups of their slices, and return the number of late rows."""
+) -> tuple[int, Int64s]:
+    """Add ``rows`` to the groups of their slices, and return the number of late rows, and their places.
+
+    Rows that a task has summed up count each, and have one place.
+    """
     batch = (rows if WEIGHT in rows.column_names else operator.slices.added_to(rows)).combine_chunks()
     ends, numbers = distinct_ends(batch)
     places, targets = _targets(operator, ends, before)
     counts = np.bincount(places, minlength=len(ends))
-    late = 0
+    late, late_places = 0, np.empty(0, np.int64)
     if not counts.all():
-        late = rows_behind(batch.filter(pa.array(counts[numbers] == 0)))
+        late_places = np.flatnonzero(counts[numbers] == 0)
+        late = rows_behind(batch.take(pa.array(late_places)))
     if len(places) != len(ends) or (targets != ends).any():
         batch = _moved(batch, numbers, counts, targets)
     if batch.num_rows:
         accumulation = operator.accumulation
-        states = {layout.name: SlicedState(layout, buckets[layout.name]) for layout in accumulation.layouts}
+        width = operator.width
+        states = {layout.name: SlicedState(layout, buckets[layout.name], width) for layout in accumulation.layouts}
         weights = batch[WEIGHT].to_numpy() if WEIGHT in batch.column_names else weights_of(batch)
         change_groups(accumulation, states, batch, weights, now)
-    return late
+    return late, late_places
 
 
 def _targets(operator: WindowAggregateOperator, ends: Int64s, before: int) -> tuple[Int64s, Int64s]:
@@ -235,17 +259,52 @@ def _passed(operator: WindowAggregateOperator, ends: Sequence[int], after: int) 
 
 def _hopping(operator: WindowAggregateOperator, groups: TimeBuckets, watermarks: Watermarks) -> list[pa.Table]:
     """Return the groups of the windows of HOP that ``watermarks`` close; each slice is read once."""
-    ends = np.array(groups.ends(), np.int64)
-    places, window_ends = operator.windows(ends)
-    closing = operator.closing(window_ends)
-    due = np.flatnonzero((closing > watermarks.before) & (closing <= watermarks.after))
-    due = due[np.lexsort((places[due], window_ends[due]))]  # slices of a window in order of time
-    slices = {place: groups.gathered(int(ends[place])) for place in np.unique(places[due]).tolist()}
-    rows = [
-        _with_ends(slices[place], end)
-        for place, end in zip(places[due].tolist(), window_ends[due].tolist(), strict=True)
-    ]
-    return [merge_groups(operator.accumulation, pa.concat_tables(rows))] if rows else []
+    due = _due_windows(operator, np.array(groups.ends(), np.int64), watermarks)
+    if not len(due):
+        return []
+    size, width = operator.window.size_ms, operator.width
+    rows = pa.concat_tables(
+        _slices_of(groups, end, width)
+        for end in groups.ends()
+        if np.searchsorted(due, end - width.ms, "right") < np.searchsorted(due, end + size)
+    )
+    ends = int64s(rows, END)
+    if (ends[1:] < ends[:-1]).any():  # the slices of a window must be in order of time
+        order = np.argsort(ends, kind="stable")
+        rows, ends = rows.combine_chunks().take(pa.array(order)), ends[order]
+    first, last = np.searchsorted(ends, due - size, "right"), np.searchsorted(ends, due, "right")
+    merged: list[pa.Table] = []
+    waiting: list[pa.Table] = []
+    for window_end, begin, end in zip(due.tolist(), first.tolist(), last.tolist(), strict=True):
+        if waiting and sum(part.num_rows for part in waiting) + end - begin > _MOST_ROWS:
+            merged.append(merge_groups(operator.accumulation, pa.concat_tables(waiting)))
+            waiting = []
+        waiting.append(_with_ends(rows.slice(begin, end - begin), window_end))
+    return [*merged, merge_groups(operator.accumulation, pa.concat_tables(waiting))]
+
+
+def _due_windows(operator: WindowAggregateOperator, buckets: Int64s, watermarks: Watermarks) -> Int64s:
+    """Return the ends of the windows of HOP that have slices in ``buckets``, and that ``watermarks`` close."""
+    if not len(buckets):
+        return buckets
+    window, width = operator.window, operator.width
+    first, last = buckets - (width.ms - width.step), buckets + (window.size_ms - width.step)
+    first[1:] = np.maximum(first[1:], last[:-1] + width.step)
+    counts = (last - first) // width.step + 1
+    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    ends = np.repeat(first, counts) + number * width.step
+    closing = operator.closing(ends)
+    due: Int64s = ends[(closing > watermarks.before) & (closing <= watermarks.after)]
+    return due
+
+
+def _slices_of(groups: TimeBuckets, end: int, width: BucketWidth) -> pa.Table:
+    """Return the groups of a bucket, with the end of their slice and the hash of their key."""
+    if width.is_slice:
+        return _with_ends(groups.gathered(end), end)
+    rows = groups.rows(end)
+    hashes = int64s(rows, HASH) & ~SUFFIX_MASK
+    return rows.set_column(rows.column_names.index(HASH), HASH, pa.array(hashes))
 
 
 def _cumulated(operator: WindowAggregateOperator, groups: TimeBuckets, after: int) -> list[pa.Table]:

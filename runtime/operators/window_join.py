@@ -103,15 +103,22 @@ class WindowJoinOperator:
         watermarks: Watermarks,
     ) -> Result:
         windows = open_windows(self.layouts, manifest, store, window=self.window, now=now)
-        closed, late = [], 0
+        closed, late = [], []
         for side, (rows, waiting) in enumerate(zip(deltas, windows.values(), strict=True)):
             of_side = [_stored_rows(self, side, waiting.take_due(watermarks.after))]
+            places = np.empty(0, np.int64)
             if rows is not None and rows.num_rows:
-                new, dropped = _wait(self, side, waiting, rows.combine_chunks(), watermarks, now)
+                new, places = _wait(self, side, waiting, rows.combine_chunks(), watermarks, now)
                 of_side.append(new)
-                late += dropped
+            late.append(places)
             closed.append(_concatenated(of_side))
-        return commit_windows(windows, _joined(self, *closed), rows_in=rows_in(deltas), late_rows=late)
+        return commit_windows(
+            windows,
+            _joined(self, *closed),
+            rows_in=rows_in(deltas),
+            late_rows=sum(map(len, late)),
+            late_places=tuple(late),
+        )
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)
@@ -146,8 +153,8 @@ def _concatenated(parts: Sequence[_Rows]) -> _Rows:
 
 def _wait(
     operator: WindowJoinOperator, side: int, waiting: OpenWindows, batch: pa.Table, watermarks: Watermarks, now: int
-) -> tuple[_Rows, int]:
-    """Store the rows whose window stays open; return the rows whose window closes, and the number of late rows."""
+) -> tuple[_Rows, Int64s]:
+    """Store the rows whose window stays open; return the rows whose window closes, and the places of late rows."""
     closes = closing_time(milliseconds(batch[operator.windows[side].end]), operator.window.zone)
     is_late, is_open = closes <= watermarks.before, closes > watermarks.after
     counts = ~is_late
@@ -162,7 +169,7 @@ def _wait(
         add_copies(bucket, rows, hashes, {CLOSES: closes[open_rows[places]]}, now)
     due = batch.filter(pa.array(counts & ~is_open))
     rows = due.select(operator.sides[side].names)
-    return _Rows(rows=rows, hashes=int64s(due, hash_name(0)) & ~SUFFIX_MASK), int(is_late.sum())
+    return _Rows(rows=rows, hashes=int64s(due, hash_name(0)) & ~SUFFIX_MASK), np.flatnonzero(is_late)
 
 
 def _joined(operator: WindowJoinOperator, left: _Rows, right: _Rows) -> pa.Table:

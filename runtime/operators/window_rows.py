@@ -88,14 +88,14 @@ class WindowRowsOperator:
     ) -> Result:
         windows = open_windows(self.layouts, manifest, store, window=self.window, now=now)
         waiting = windows[NAME]
-        at_once, late, came = None, 0, 0
+        at_once, late, came, late_places = None, 0, 0, np.empty(0, np.int64)
         rows = deltas[0]
         if rows is not None and rows.num_rows:
             batch = rows.combine_chunks()
             counts = int64s(batch, ROWS) if ROWS in batch.column_names else np.ones(batch.num_rows, np.int64)
             closes = closing_time(milliseconds(batch[self.attached.end]), self.window.zone)
             is_late, is_open = closes <= watermarks.before, closes > watermarks.after
-            late, came = int(counts[is_late].sum()), int(counts.sum())
+            late, came, late_places = int(counts[is_late].sum()), int(counts.sum()), np.flatnonzero(is_late)
             at_once = batch.filter(pa.array(~is_late & ~is_open))
             open_rows = np.flatnonzero(is_open)
             if open_rows.size:
@@ -104,7 +104,7 @@ class WindowRowsOperator:
         if at_once is not None and at_once.num_rows:
             due = pa.concat_tables([due, _placed(self, at_once, int(int64s(due, PLACE).max(initial=0)) + 1)])
         output = _numbered(self, due.combine_chunks())
-        return commit_windows(windows, output, rows_in=came, late_rows=late)
+        return commit_windows(windows, output, rows_in=came, late_rows=late, late_places=(late_places,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)
@@ -122,6 +122,10 @@ class FirstOfWindow:
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([*self.operator.columns, pa.field(hash_name(0), pa.int64()), pa.field(ROWS, pa.int64())])
+
+    @property
+    def by_hash(self) -> bool:
+        return True
 
     def sum_up(self, rows: pa.Table) -> pa.Table | None:
         batch = rows.combine_chunks()

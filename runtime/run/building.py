@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -98,11 +99,11 @@ class Building:
     _marks: dict[str, SinkMarks] = field(default_factory=dict)
 
     def writers(
-        self, results: str | None, counts: RowCounts, *, draining: bool = False
+        self, results: str | None, counts: RowCounts, *, endings: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[Continuation, dict[str, Any]]:
         """Return how the plan continues with the source order of Spark's queries, and Spark's writer of each query.
 
-        With ``draining``, the next batch closes all windows.
+        The next batch of a query with a file in ``endings`` closes all windows.
         """
         continued, reached = self.before.continuation, reached_by_workers(self.spark, self.location)
         run = run_number(self.before.there, int(time.time() * 1000))
@@ -118,7 +119,7 @@ class Building:
                 lookups=self.lookups,
                 pins=pins,
                 objects=self.objects,
-                draining=draining,
+                ending=endings.get(query.id),
             )
             rows = build_stream(edges, tops(self.plan, query))
             if not is_remote(self.spark):

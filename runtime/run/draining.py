@@ -2,23 +2,31 @@
 
 Flink does so at the end of a bounded source. Here a checkpoint may get more input later, so its windows stay open, and
 ``--drain`` closes them with one more batch (:mod:`hintplan.runtime.spark.ending`). A run without a checkpoint always
-closes them. Spark's log records that batch, so a checkpoint shows that it was drained, and further runs refuse it,
+closes them. Spark's logs record that batch, so a checkpoint shows that it was drained, and further runs refuse it,
 because all rows that they would read would come too late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.watermarks import reading_tables
 from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
-from hintplan.runtime.checkpoint.files import CheckpointFiles
+from hintplan.runtime.checkpoint.endings import last_of_event_time
+from hintplan.runtime.checkpoint.files import CheckpointFiles, reached_by_workers
 from hintplan.runtime.checkpoint.parts import last_batches
-from hintplan.runtime.spark.ending import has_ended
+from hintplan.runtime.spark.ending import CONTENT, ENDING_FOLDER
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.storage.files import files_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +48,42 @@ def drained_queries(files: CheckpointFiles, recorded: CheckpointRecord | None, r
     drained, begun = set[str](), set[str]()
     continued = {query.id for query in running}
     for query in recorded.queries if recorded is not None else ():
-        if query.id not in continued:
-            continue
-        began, ended = last_batches(files, query.logs)
-        path = f"{query.logs}/offsets/{max(began, ended)}"
-        if path not in files.sizes:
-            continue
-        lines: Sequence[str] = files.read([path])[path].decode(errors="replace").splitlines()
-        if any(map(has_ended, lines)):
-            (begun if began > ended else drained).add(query.id)
+        batch = last_of_event_time(files, query) if query.id in continued else None
+        if batch is not None:
+            _, ended = last_batches(files, query.logs)
+            (begun if batch > ended else drained).add(query.id)
     return Drained(drained=frozenset(drained), begun=frozenset(begun))
+
+
+def write_endings(
+    spark: SparkSession, checkpoint: str, there: CheckpointFiles, logs: Mapping[str, str]
+) -> dict[str, str]:
+    """Write the file that ends event time in the next batch of each query, and return its path by query.
+
+    ``there`` are the files of the checkpoint, and ``logs`` has the folder with Spark's logs by query. A file that an
+    earlier run has written stays.
+    """
+    paths = {query: f"{query}/{ENDING_FOLDER}/{last_batches(there, folder)[1] + 1}" for query, folder in logs.items()}
+    if is_remote(spark):
+        write = partial(_write_by_task, root=reached_by_workers(spark, checkpoint), paths=tuple(paths.values()))
+        map_in_arrow(spark.range(1), write, "written string").collect()
+    else:
+        _write(reached_by_workers(spark, checkpoint), paths.values())
+    return {query: f"{checkpoint.rstrip('/')}/{path}" for query, path in paths.items()}
+
+
+def _write(root: str, paths: Iterable[str]) -> None:
+    files = files_at(root)
+    for path in paths:
+        files.publish(path, CONTENT)
+        files.settle(path.rpartition("/")[0])
+
+
+def _write_by_task(batches: Iterable[pa.RecordBatch], *, root: str, paths: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Write the files in the task that has an input row, since only the server of Spark Connect reaches them."""
+    if any(batch.num_rows for batch in list(batches)):
+        _write(root, paths)
+        yield pa.record_batch([pa.array(paths, pa.string())], names=["written"])
 
 
 def refuse_drained(before: Drained, timed: Collection[str], checkpoint: str, *, drain: bool) -> None:

@@ -46,6 +46,7 @@ from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import PlanError, RunError
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import LateRows
 from hintplan.runtime.batch.execution import BatchExecution
 from hintplan.runtime.batch.session import Session
 from hintplan.runtime.checkpoint.clock_notes import clock_notes
@@ -68,7 +69,7 @@ from hintplan.runtime.metrics.metrics import Metrics
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results import files
 from hintplan.runtime.run.building import Before, Building, before_run
-from hintplan.runtime.run.draining import drained_queries, queries_by_time, refuse_drained
+from hintplan.runtime.run.draining import drained_queries, queries_by_time, refuse_drained, write_endings
 from hintplan.runtime.run.execution import Execution
 from hintplan.runtime.run.in_advance import refuse_in_advance
 from hintplan.runtime.run.multi_sink import RowCounts
@@ -196,6 +197,8 @@ def execute(
             hint="give a checkpoint directory on a shared file system",
         )
     refuse_unreachable(own, plan, checkpoint)
+    if is_remote(own):
+        refuse_late_rows(plan)
     waiting = waiting or TELLS
     guarded = checkpoint is not None and not is_remote(own)
     free = await_free(own, checkpoint, waiting, take_over=take_over) if checkpoint is not None and guarded else None
@@ -284,8 +287,10 @@ def execute(
             lock.stops(own, execution.queries.values())
         if drain and timed:
             execution.drain = partial(
-                _drained, building, results, counts, [name for name in timed if name not in earlier.drained], lock
-            )
+                _drained, building, results, counts,
+                {record.id: record.logs for record in continued.records if record.id in {*timed} - earlier.drained},
+                lock,
+            )  # fmt: skip
             execution.drain_if_read()
         if checkpoint is not None and record is not None:
             if (begun := record_of_begun(record)) is not None:
@@ -334,17 +339,21 @@ def _started(name: str, writer: DataStreamWriter, checkpoint: str) -> StreamingQ
 
 
 def _drained(
-    building: Building, results: str | None, counts: RowCounts, names: Sequence[str], lock: RunLock | None
+    building: Building, results: str | None, counts: RowCounts, logs: Mapping[str, str], lock: RunLock | None
 ) -> dict[str, StreamingQuery]:
-    """Start the last batch of the queries ``names``, which closes all windows.
+    """Start the last batch of the queries with these ``logs``, by id, which closes all windows.
 
     It reads what has come since, because a batch after it would find all rows too late.
     """
-    _, writers = building.writers(results, counts, draining=True)
-    building.begin_marks(checkpoint_files(building.spark, building.location))
+    there = checkpoint_files(building.spark, building.location)
     if lock is not None:
         lock.require()
-    queries = {name: _started(name, writers[name].trigger(once=True), building.location) for name in names}
+    endings = write_endings(building.spark, building.location, there, logs)
+    _, writers = building.writers(results, counts, endings=endings)
+    building.begin_marks(there)
+    if lock is not None:
+        lock.require()
+    queries = {name: _started(name, writers[name].trigger(once=True), building.location) for name in logs}
     if lock is not None:
         lock.stops(building.spark, queries.values())
     return queries
@@ -373,6 +382,17 @@ def _refuse_cached(plan: Plan) -> None:
                 f"operator {operator.id} is to be cached, which only batch plans can",
                 hint="SET 'execution.runtime-mode' = 'batch' in the script, or remove the setting",
                 path=f"operators.{operator.id}.cached",
+            )
+
+
+def refuse_late_rows(plan: Plan) -> None:
+    """Raise RunError for a plan that writes late rows, which a query with a single sink cannot do."""
+    for operator in plan.operators:
+        if isinstance(operator, LateRows):
+            raise RunError(
+                f"late rows cannot go to '{operator.target}' on Spark Connect: there a query has one sink",
+                hint="set late-rows.target to 'none', or run without Spark Connect",
+                path=f"tables.{operator.target}",
             )
 
 

@@ -83,7 +83,9 @@ class Execution:
 
     The run holds ``lock`` on its checkpoint until it ends. ``row_counts`` has the rows that a multi-sink query has
     written per sink and batch. ``failed_tables`` and ``function_failures`` explain a failure. ``drain`` starts the last
-    batch of the queries that go by event time, once all have read their input; None if their windows stay open.
+    batch of the queries that go by event time; None if their windows stay open. A run drains when the program waits for
+    it or looks at it after all queries have read their input: ``await_termination``, ``active``, ``new_batches``,
+    ``progress``.
     """
 
     queries: dict[str, StreamingQuery]
@@ -112,6 +114,7 @@ class Execution:
     _unread: deque[BatchProgress] = field(default_factory=partial(deque, maxlen=_MOST_UNREAD))
     _stopping: dict[str, int] = field(default_factory=dict)
     _reading: threading.Lock = field(default_factory=threading.Lock)
+    _draining: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Execution:
         return self
@@ -130,13 +133,21 @@ class Execution:
 
     @property
     def active(self) -> bool:
+        """True while any query runs, or waits to be drained. Draining starts here once all have read their input."""
+        if self.is_running:
+            return True
+        self._advance()
+        return self.is_running
+
+    @property
+    def is_running(self) -> bool:
         """True while any query runs."""
         return any(query.isActive for query in self.queries.values())
 
     @property
     def is_unfinished(self) -> bool:
         """True while any query runs, or waits to be drained."""
-        return self.active or self.drain is not None
+        return self.is_running or self.drain is not None
 
     @property
     def has_planned(self) -> bool:
@@ -151,6 +162,7 @@ class Execution:
     @property
     def progress(self) -> dict[str, BatchProgress]:
         """The last finished micro-batch of each sink's query, if any."""
+        self._advance()
         self.read_batches()
         return dict(self._last)
 
@@ -159,6 +171,7 @@ class Execution:
 
         For a multi-sink query, each sink has a record. The first one includes the input and the state of the query.
         """
+        self._advance()
         self.read_batches()
         return [self._unread.popleft() for _ in range(len(self._unread))]
 
@@ -217,23 +230,33 @@ class Execution:
 
     def drain_if_read(self) -> bool:
         """Start to close all windows if the queries have read their input and are to be drained; return True then."""
-        if self.drain is None or self.active:
-            return False
-        self.raise_failure()
-        self.read_batches()
-        drain, self.drain = self.drain, None
-        try:
-            self.queries = {**self.queries, **drain()}  # a new one, because other threads read the old one
-        except BaseException:
-            self.stop()
-            raise
+        with self._draining:
+            drain = self.drain
+            if drain is None or self.is_running:
+                return False
+            self.raise_failure()
+            self.read_batches()
+            try:
+                self.queries = {**self.queries, **drain()}  # a new one, because other threads read the old one
+            except BaseException as error:
+                self._failure = error if isinstance(error, RunError) else None
+                self.stop()
+                raise
+            if self.drain is None:  # another thread has stopped the run meanwhile
+                self.stop()
+            self.drain = None
         return True
+
+    def _advance(self) -> None:
+        """Start to close all windows if the time has come; ``exception`` has the reason if that fails."""
+        if self.drain is not None and self.exception is None:
+            with suppress(RunError):
+                self.drain_if_read()
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until all queries have ended, at most ``timeout`` seconds, and return whether they have.
 
-        If a query fails, stop the others and raise RunError with the reason. This method also drains the queries, if
-        the run is to do so.
+        If a query fails, stop the others and raise RunError with the reason.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -301,15 +324,16 @@ class Execution:
     def stop_between_batches(self) -> bool:
         """Stop each query that is between two micro-batches, or has finished one since the first call.
 
-        Call it until it returns True, when all queries have ended.
+        Call it until it returns True, when all queries have ended. Windows stay open.
         """
+        self.drain = None
         for sink, query in self.queries.items():
             last = query.lastProgress
             done = -1 if last is None else last.batchId
             first = self._stopping.setdefault(sink, done)
             if query.isActive and (done > first or not query.status["isTriggerActive"]):
                 stop_query(query)
-        if self.active:
+        if self.is_running:
             return False
         self._discard()
         return True
@@ -333,7 +357,7 @@ class Execution:
     def _table(self) -> ProgressTable:
         try:
             self.read_batches()
-            active = self.active
+            active = self.is_running
         except (Py4JError, OSError):
             active = False  # its Spark session has ended
         error = self.exception

@@ -352,18 +352,26 @@ def counts_text(operator: OperatorProgress) -> list[str]:
 def event_time_text(time: EventTimeProgress | None) -> list[str]:
     """Return the event time of an operator as text; none if it does not go by the watermark.
 
-    >>> event_time_text(EventTimeProgress(watermark=1_700_000_000_000, held_by="watermark_bid", open_windows=2))
-    ['watermark 2023-11-14 22:13:20 UTC by watermark_bid', '2 windows open']
+    >>> event_time_text(EventTimeProgress(watermark=1_700_000_000_000, held_by="watermark_bid", waiting_rows=2))
+    ['watermark 2023-11-14 22:13:20 UTC by watermark_bid', '2 rows in open windows']
     >>> event_time_text(EventTimeProgress(held_by="watermark_bid", late_rows=1))
     ['no watermark yet from watermark_bid', '1 late row']
     """
     if time is None:
         return []
-    watermark = watermark_text(time.watermark)
-    if time.held_by is not None and time.watermark != FOREVER:
-        watermark += f" {'from' if time.watermark is None else 'by'} {time.held_by}"
-    counted = [_counted(time.open_windows, "window open", "windows open"), _counted(time.late_rows, "late row")]
-    return [watermark, *filter(None, counted)]
+    counted = [_rows_waiting(time.waiting_rows), _counted(time.late_rows, "late row")]
+    return [_watermark(time.watermark, time.held_by), *filter(None, counted)]
+
+
+def _watermark(watermark: int | None, held_by: str | None) -> str:
+    """Return a watermark, and the operator with the lowest one, as text."""
+    if held_by is None or watermark == FOREVER:
+        return watermark_text(watermark)
+    return f"{watermark_text(watermark)} {'from' if watermark is None else 'by'} {held_by}"
+
+
+def _rows_waiting(number: int, *, always: bool = False) -> str:
+    return _counted(number, "row in open windows", "rows in open windows", always=always)
 
 
 def requests_text(operators: Iterable[OperatorProgress]) -> str:
@@ -396,7 +404,7 @@ def _said(ended: Iterable[BatchProgress | JobProgress]) -> list[str]:
 
 def _say_end(status: str, summary: Mapping[str, Any], *, once: bool) -> None:
     print_message(_closing(status, summary))
-    for line in open_windows(status, summary, once=once):
+    for line in end_of_event_time(status, summary, once=once):
         print_message(line)
     for kind, words in (("lookups", lookup_text), ("functions", function_text)):
         for sink, counted in summary.get(kind, {}).items():
@@ -404,18 +412,26 @@ def _say_end(status: str, summary: Mapping[str, Any], *, once: bool) -> None:
                 print_message(f"{sink} {name}: {words(metrics)}")
 
 
-def open_windows(status: str, summary: Mapping[str, Any], *, once: bool) -> Iterator[str]:
-    """Yield a line for each operator whose windows the run leaves open, and how to close them after a ``once`` run.
+def end_of_event_time(status: str, summary: Mapping[str, Any], *, once: bool) -> Iterator[str]:
+    """Yield a line for each operator that goes by event time, with the watermark that the run has reached.
 
-    >>> times = {"window_bid": {"watermark": 19_000, "held_by": "watermark_bid", "late_rows": 0, "open_windows": 2}}
-    >>> list(open_windows("finished", {"event_time": times}, once=True))
-    ['window_bid: 2 windows open, watermark 1970-01-01 00:00:19 UTC · --drain closes them']
+    If a ``once`` run leaves windows open, the line shows how to close them.
+
+    >>> time = {"watermark": 19_000, "held_by": "watermark_bid", "late_rows": 0, "waiting_rows": 2, "reached": 19_000}
+    >>> list(end_of_event_time("finished", {"event_time": {"window_bid": time}}, once=True))
+    ['window_bid: 2 rows in open windows, watermark 1970-01-01 00:00:19 UTC by watermark_bid · --drain closes them']
+    >>> ended = time | {"watermark": FOREVER, "waiting_rows": 0}
+    >>> list(end_of_event_time("finished", {"event_time": {"window_bid": ended}}, once=True))
+    ['window_bid: all windows closed, watermark 1970-01-01 00:00:19 UTC before the end']
     """
     for name, time in summary.get("event_time", {}).items():
-        if time["open_windows"]:
-            windows = _counted(time["open_windows"], "window open", "windows open")
-            closes = " · --drain closes them" if once and status == "finished" else ""
-            yield f"{name}: {windows}, {watermark_text(time['watermark'])}{closes}"
+        if time["watermark"] == FOREVER:
+            reached = f", {watermark_text(time['reached'])} before the end" if time["reached"] is not None else ""
+            yield f"{name}: all windows closed{reached}"
+            continue
+        closes = " · --drain closes them" if once and status == "finished" and time["waiting_rows"] else ""
+        rows = _rows_waiting(time["waiting_rows"], always=True)
+        yield f"{name}: {rows}, {_watermark(time['watermark'], time['held_by'])}{closes}"
 
 
 def cached_text(result: CachedProgress) -> str:

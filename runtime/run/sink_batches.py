@@ -141,5 +141,4 @@ def _writer(query: Query, sink: str, path: str, checkpoint: CheckpointFiles) -> 
     metadata = checkpoint.read([path]).get(path)
     if metadata is None:
         return None
-    part = f"/{sink}" if query.is_shared else ""
-    return str(json.loads(metadata)["id"]) + part
+    return str(json.loads(metadata)["id"]) + query.part_called(sink)

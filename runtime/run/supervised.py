@@ -13,6 +13,7 @@ from hintplan.plans.text.notice import notice
 from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.batch.execution import BatchExecution
 from hintplan.runtime.checkpoint.lease import Waited, Waiting
+from hintplan.runtime.operator import FOREVER
 from hintplan.runtime.progress import (
     BatchProgress,
     EventTimeProgress,
@@ -62,12 +63,16 @@ class Supervision:
 
 @dataclass(slots=True)
 class Totals:
-    """The totals of a run so far; ``started`` is true once the run has started."""
+    """The totals of a run so far; ``started`` is true once the run has started.
+
+    ``reached`` has the last watermark of each operator before the end of event time.
+    """
 
     counts: dict[str, int]
     lookups: dict[str, dict[str, LookupProgress]] = field(default_factory=dict)
     functions: dict[str, dict[str, FunctionProgress]] = field(default_factory=dict)
     event_time: dict[str, EventTimeProgress] = field(default_factory=dict)
+    reached: dict[str, int] = field(default_factory=dict)
     started: bool = False
 
     def add(self, ended: BatchProgress | JobProgress) -> None:
@@ -82,7 +87,10 @@ class Totals:
         if isinstance(ended, JobProgress):
             self.counts["jobs"] += 1
         else:
-            self.event_time |= {name: time for name, state in ended.operators.items() if (time := state.event_time)}
+            times = {name: time for name, state in ended.operators.items() if (time := state.event_time)}
+            self.event_time |= times
+            marks = {name: time.watermark for name, time in times.items()}
+            self.reached |= {name: mark for name, mark in marks.items() if mark is not None and mark != FOREVER}
             self.counts["batches"] += 1
             self.counts["rows_in"] += ended.rows_in
 
@@ -120,7 +128,10 @@ def run_plan(
             start_ms = {} if spark_start_ms is None else {"spark_start_ms": spark_start_ms}
             counted = {**start_ms, "lookups": totals.lookups, "functions": totals.functions, **failure}
             if totals.event_time:
-                counted["event_time"] = {name: asdict(time) for name, time in totals.event_time.items()}
+                counted["event_time"] = {
+                    name: {**asdict(time), "reached": totals.reached.get(name)}
+                    for name, time in totals.event_time.items()
+                }
             if totals.started or as_json or status == "stopped":
                 report.end(status, {"plan": plan.name, **totals.counts, "duration_ms": elapsed, **counted})
     return stop.exit_code if status == "stopped" else 0
@@ -230,14 +241,11 @@ def follow(execution: Execution | BatchExecution, stop: Stop, tell: Callable[[],
     RunError if the run fails.
     """
     while True:
+        if stop.received and isinstance(execution, Execution) and execution.drain and not execution.is_running:
+            execution.stop()
+            return "stopped"
         tell()
         execution.raise_failure()
-        if isinstance(execution, Execution) and execution.drain is not None and not execution.active:
-            if stop.received:
-                execution.stop()
-                return "stopped"
-            execution.drain_if_read()
-            continue
         if not execution.active:
             execution.await_termination()
             return "finished"

@@ -90,7 +90,7 @@ def _multi_sink_writer(
             edges.plan.tables[sink.table],
             changelog=edges.changelog[sink.id],
             checkpoint=where,
-            part=f"/{query.name_of(sink.id)}",
+            part=query.part_called(query.name_of(sink.id)),
             mark=_mark(marks, query, sink, edges),
             objects=edges.objects,
         )

@@ -1,93 +1,77 @@
-"""A stream source without rows that ends the sources of event time, so that one more batch closes all windows.
+"""The stream source that ends event time: it has no rows, and one file, which the last batch of a query reads.
 
-Its offset shows if they have ended, and Spark logs the offset of each batch. So a batch that runs again ends them
-again, and the log of a checkpoint shows that it was drained. Each query with event time has this source from its first
-run on, because Spark refuses a query with another number of sources. Spark receives the code by value, as in
-:mod:`hintplan.runtime.spark.by_value`, so it uses nothing of hintplan where Spark runs it.
+    <checkpoint>/<query>/ending/17    event time ends in batch 17
 
-    ending = ending_source(spark, ended=False)
+It is Spark's own file source, which needs no Python process: a job with many queries would start as many. Spark logs
+the files of a source, so a batch that runs again ends event time again, and the log of a checkpoint shows that it was
+drained. Each query with event time has this source from its first run on, because Spark refuses a query with another
+number of sources. A run that does not drain looks for its file outside of the checkpoint, where there is none.
+
+    ending = ending_source(spark, None)
 """
 
 from __future__ import annotations
 
 import json
-import sys
-import uuid
-from collections.abc import Iterator
-from typing import ClassVar
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.types import StructType
+from hintplan.runtime.spark.names import escaped_path
 
-from hintplan.runtime.spark.versions import available_now
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+ENDING_FOLDER = "ending"
+"""The folder of a query with the file that ends event time. The name of the file is the number of the batch."""
+CONTENT = b"\n"
+"""The content of the file. It is not empty, because Spark reads an empty file without a task."""
 
-_OFFSET = "event_time_ended"
-
-
-def ending_source(spark: SparkSession, *, ended: bool) -> DataFrame:
-    """Return a stream without rows that triggers a batch when the sources have ``ended``, unless one has done so."""
-    # A unique name: a session finds the source that another session has registered, but cannot read from it.
-    name = f"hintplan_ending_{uuid.uuid4().hex}"
-    spark.dataSource.register(type("Ending", (Ending,), {"registered_as": name}))
-    return spark.readStream.format(name).option("ended", str(int(ended))).load()
+_NOTHING = "hintplan-no-end-of-event-time"
+"""A folder at the root of the driver's disk that does not exist."""
+_DESCRIPTION = re.compile(rf"FileStreamSource\[.*/(?:{_NOTHING}|{ENDING_FOLDER})/\{{\d+\}}\]")
+_LOGS = re.compile(r"logs\.\d+")
 
 
-def has_ended(offset: str) -> bool:
-    """Return whether a line of Spark's offset log is of this source after the end.
+def ending_source(spark: SparkSession, file: str | None) -> DataFrame:
+    """Return a stream without rows that triggers a batch if there is a ``file``, unless an earlier batch has read it.
 
-    >>> has_ended('{"event_time_ended": 1}'), has_ended('{"event_time_ended":0}'), has_ended("-")
-    (True, False, False)
+    With None, it triggers no batch.
     """
+    folder, _, name = (file or f"file:///{_NOTHING}/0").rpartition("/")
+    # A pattern, because Spark takes the path of a single file for a directory.
+    return spark.readStream.format("json").schema("ending int").load(f"{escaped_path(folder)}/{{{name}}}")
+
+
+def is_ending_source(description: str) -> bool:
+    """Return whether a source in Spark's progress only ends event time.
+
+    >>> is_ending_source("FileStreamSource[file:/cp/sink_r/ending/{17}]")
+    True
+    >>> is_ending_source("FileStreamSource[file:/in]")
+    False
+    """
+    return _DESCRIPTION.fullmatch(description) is not None
+
+
+def ending_batch(log: bytes, query: str) -> int | None:
+    """Return the batch that ends event time in ``query``, by an entry of a source's file log; None if it does not.
+
+    >>> ending_batch(b'v1\\n{"path":"file:///cp/sink_r/ending/17","timestamp":1,"batchId":0}', "sink_r")
+    17
+    """
+    lines = log.decode(errors="replace").splitlines()[1:]
     try:
-        parsed = json.loads(offset)
-    except ValueError:
-        return False
-    return isinstance(parsed, dict) and parsed.get(_OFFSET) == 1
+        path = unquote(str(json.loads(lines[0])["path"])) if len(lines) == 1 else ""
+    except (ValueError, KeyError, TypeError):
+        return None
+    folder, _, name = path.rpartition("/")
+    return int(name) if folder.endswith(f"/{query}/{ENDING_FOLDER}") and name.isdecimal() else None
 
 
-class Ending(DataSource):
-    """The data source; each instance is registered under its own name. Its option ``ended`` is 0 or 1."""
-
-    registered_as: ClassVar[str]
-
-    @classmethod
-    def name(cls) -> str:
-        return cls.registered_as
-
-    def schema(self) -> str:
-        return "ending int"
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return EndingReader(int(self.options["ended"]))
-
-
-class EndingReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
-    """A reader whose offset is 1 once the sources have ended.
-
-    As :class:`hintplan.runtime.spark.once.OnceReader`, it lets Spark 4.2 and later run several micro-batches.
-    """
-
-    def __init__(self, ended: int) -> None:
-        self._ended = ended
-
-    def initialOffset(self) -> dict[str, int]:
-        return {_OFFSET: 0}
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        pass
-
-    def latestOffset(self, *limits: object) -> dict[str, int]:
-        return {_OFFSET: self._ended}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        return [InputPartition(0)] if start != end else []
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
-        return iter(())
-
-    def commit(self, end: object) -> None:
-        pass
+def ending_path(logs: Path, batch: int) -> str:
+    """Return the absolute path of the file that ends event time in ``batch``, for a local query with these ``logs``."""
+    query = logs.parent if _LOGS.fullmatch(logs.name) else logs
+    return os.path.abspath(query / ENDING_FOLDER / str(batch))

@@ -1,18 +1,22 @@
-"""The buckets of a layout by time as one table, whose rows have the end of their bucket in the column ``END``.
+"""The buckets of a layout by time as one table, whose rows have the end of their slice in the column ``END``.
 
-Kernels see a table whose identity and key have ``END`` as a column. The stored rows do not have it, because all rows of
-a bucket have the same. Rows of a batch should be in order of ``END``, so that they need not be sorted.
+Kernels see a table whose identity and key have ``END`` as a column. If a bucket is one slice, its stored rows do not
+have it, because all have the same. Rows of a batch should be in order of ``END``, so that they need not be sorted.
+
+>>> BucketWidth(step=1000, slices=64).buckets(np.array([1000, 64_000, 65_000])).tolist()
+[64000, 64000, 128000]
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from hintplan.runtime.state.identity import Mask
-from hintplan.runtime.state.layout import Int64s, StateLayout
+from hintplan.runtime.state.layout import HASH, Int64s, StateLayout, int64s, prefixed_hash
 from hintplan.runtime.state.time_buckets import TimeBuckets
 
 END = "__end"
@@ -22,27 +26,60 @@ _BITS = 40
 _LOW = (1 << _BITS) - 1
 
 
-def stored_layout(layout: StateLayout) -> StateLayout:
-    """Return the layout of the buckets of rows with ``layout``: without ``END``."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketWidth:
+    """Buckets of ``slices`` slices, which are ``step`` ms long; the end of one bucket is ``offset``."""
+
+    step: int
+    offset: int = 0
+    slices: int = 1
+
+    @property
+    def ms(self) -> int:
+        return self.step * self.slices
+
+    @property
+    def is_slice(self) -> bool:
+        return self.slices == 1
+
+    def buckets(self, ends: Int64s) -> Int64s:
+        """Return the end of the bucket of each slice with these ``ends``."""
+        return ends if self.is_slice else -((self.offset - ends) // self.ms) * self.ms + self.offset
+
+    def numbers(self, ends: Int64s) -> Int64s:
+        """Return a number that distinguishes each slice from the others of its bucket."""
+        return (ends - self.offset) // self.step
+
+
+def stored_layout(layout: StateLayout, width: BucketWidth) -> StateLayout:
+    """Return the layout of the buckets of rows with ``layout``: without ``END`` if a bucket is one slice."""
+    if not width.is_slice:
+        return replace(layout, by_time=True)
     fields = [field for field in layout.identity if field.name != END]
     key = tuple(name for name in layout.key if name != END)
     return StateLayout(name=layout.name, identity=pa.schema(fields), payload=layout.payload, key=key, by_time=True)
 
 
 class SlicedState:
-    """A table of many buckets during one micro-batch. Its rows are addressed by codes and never expire."""
+    """A table of many buckets during one micro-batch. Its rows are addressed by codes and never expire.
 
-    def __init__(self, layout: StateLayout, buckets: TimeBuckets) -> None:
-        """Show ``buckets``, whose layout is :func:`stored_layout` of ``layout``."""
+    A wide bucket has many slices of a key, so the sort hash of its rows also depends on their slice.
+    """
+
+    def __init__(self, layout: StateLayout, buckets: TimeBuckets, width: BucketWidth) -> None:
+        """Show ``buckets``, whose layout is :func:`stored_layout` of ``layout``; wide ones have no ``key``."""
+        assert width.is_slice or not layout.key
         self.layout = layout
         self.buckets = buckets
+        self._width = width
         self._numbers: dict[int, int] = {}
 
     def find(self, identity: pa.Table, hashes: Int64s) -> Int64s:
         """Return the code of each row's newest version, -1 if there is none or it was deleted."""
         codes = np.full(len(hashes), -1, np.int64)
-        for end, part in _parts(identity, self.buckets.ends()):
-            found = self.buckets.at(end).find(_picked(identity, part).drop_columns(END), hashes[part])
+        hashes = self._stored_hashes(identity, hashes)
+        for end, part in _parts(self._bucket_ends(identity), self.buckets.ends()):
+            found = self.buckets.at(end).find(self._stored(_picked(identity, part)), hashes[part])
             codes[part] = np.where(found >= 0, self._code(end, found), -1)
         return codes
 
@@ -53,17 +90,17 @@ class SlicedState:
     def scan(self, keys: pa.Table, key_hashes: Int64s) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield all live rows under each key, as pairs (position in ``keys``, code), in portions."""
         places = np.arange(len(key_hashes))
-        for end, part in _parts(keys, self.buckets.ends()):
-            for place, code in self.buckets.at(end).scan(_picked(keys, part).drop_columns(END), key_hashes[part]):
+        for end, part in _parts(self._bucket_ends(keys), self.buckets.ends()):
+            for place, code in self.buckets.at(end).scan(self._stored(_picked(keys, part)), key_hashes[part]):
                 yield places[part][place], self._code(end, code)
 
     def take(self, codes: Int64s, names: list[str]) -> pa.Table:
         """Return the columns ``names`` of the rows with these codes, in that order."""
-        stored = [name for name in names if name != END]
+        stored = [name for name in names if name != END or not self._width.is_slice]
         tables, parts = [], []
         for end, places in self._buckets_of(codes):
             rows = self.buckets.at(end).take(codes[places] & _LOW, stored)
-            if END in names:
+            if END in names and self._width.is_slice:
                 rows = rows.append_column(END, pa.array(np.full(len(places), end))).select(names)
             tables.append(rows)
             parts.append(places)
@@ -83,8 +120,23 @@ class SlicedState:
 
     def put(self, rows: pa.Table, present: Mask) -> None:
         """Store new versions of ``rows``, whose identities are distinct; ``present`` marks rows that were found."""
-        for end, part in _parts(rows, None):
-            self.buckets.at(end).put(_picked(rows, part).drop_columns(END), present[part])
+        ends = self._bucket_ends(rows)
+        if not self._width.is_slice:
+            hashes = self._stored_hashes(rows, int64s(rows, HASH))
+            rows = rows.set_column(rows.column_names.index(HASH), HASH, pa.array(hashes))
+        for end, part in _parts(ends, None):
+            self.buckets.at(end).put(self._stored(_picked(rows, part)), present[part])
+
+    def _bucket_ends(self, rows: pa.Table) -> Int64s:
+        return self._width.buckets(int64s(rows, END))
+
+    def _stored(self, rows: pa.Table) -> pa.Table:
+        return rows.drop_columns(END) if self._width.is_slice else rows
+
+    def _stored_hashes(self, rows: pa.Table, hashes: Int64s) -> Int64s:
+        if self._width.is_slice:
+            return hashes
+        return prefixed_hash(hashes, self._width.numbers(int64s(rows, END)))
 
     def _code(self, end: int, codes: Int64s) -> Int64s:
         number = self._numbers.setdefault(end, len(self._numbers))
@@ -104,9 +156,8 @@ class SlicedState:
 Part = slice | Int64s
 
 
-def _parts(rows: pa.Table, known: Sequence[int] | None) -> Iterator[tuple[int, Part]]:
-    """Yield the places of the rows of each bucket with its end; only buckets that are ``known``, if that is given."""
-    ends = rows[END].to_numpy()
+def _parts(ends: Int64s, known: Sequence[int] | None) -> Iterator[tuple[int, Part]]:
+    """Yield each of ``ends``, the bucket of each row, with its places; only ``known`` buckets, if that is given."""
     wanted = None if known is None else set(known)
     if (ends[1:] >= ends[:-1]).all():
         for end, part in runs_of(ends):

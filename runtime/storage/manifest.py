@@ -76,7 +76,10 @@ class SegmentRef:
 
 @dataclass(frozen=True, slots=True)
 class SplitMark:
-    """The highest mark of a split of a source, in ms, and the time (ms) of the last batch with a row of it."""
+    """The highest mark of a split of a source, in ms, and the time (ms) of the last batch that raised it.
+
+    If the source has an idle timeout, it is the time of the last batch with a row of the split.
+    """
 
     split: str
     highest: int

@@ -23,6 +23,8 @@ _NEEDED = (
     "hintplan.runtime.spark.map_in_arrow",
     "hintplan.runtime.engine.process",
     "hintplan.runtime.operators.join",
+    "hintplan.runtime.operators.window_aggregate",  # and what other aggregates import
+    "hintplan.runtime.connectors.connector",
 )
 """Modules whose imports include most modules that a task imports."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -14,26 +16,38 @@ from tests.connectors.lookup.test_lookups_on_spark import orders, rate
 from tests.runtime.functions.test_functions_on_spark import TEXTS, texts
 from tests.runtime.functions.test_functions_on_spark import job as words_job
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
+from tests.spark.timed_plan import add_events, with_windows
 
-__all__ = ["check_run_and_restart", "prepare_rates", "prepare_words"]
+__all__ = ["check_run_and_restart", "closed_windows", "prepare_rates", "prepare_words"]
 
 ROOT = Path(__file__).parents[2]
 
 
 def check_run_and_restart(run: Callable[..., CompletedProcess[str]], directory: Path, *arguments: str) -> None:
-    """A join and an aggregate, run twice on the same checkpoint, come to what they mean."""
+    """A join, an aggregate and windows, run twice on the same checkpoint, come to what they mean."""
     rows = sample(0, 40)
     add_rows(directory, "customers", CUSTOMER_ROWS)
     add_rows(directory, "orders", rows[:20])
-    hintplan.dump(revenue_plan(directory), directory / "plan.json")
+    add_events(directory, "events", [(1, 1_000), (1, 2_500), (2, 2_000)], "json")
+    hintplan.dump(with_windows(revenue_plan(directory), directory), directory / "plan.json")
     first = run("plan.json", "--once", "--checkpoint", "state", *arguments)
     assert first.returncode == 0, first.stderr
     assert fold(changes(directory)) == expected(rows[:20])
     assert "aggregate_t 3 rows" in first.stderr
+    assert "window_a: 3 rows in open windows" in first.stderr
+    assert closed_windows(directory) == []
     add_rows(directory, "late", rows[20:])
-    again = run("plan.json", "--once", "--checkpoint", "state", *arguments)
+    add_events(directory, "events", [(2, 13_000)], "json")
+    again = run("plan.json", "--drain", "--checkpoint", "state", *arguments)
     assert again.returncode == 0, again.stderr
     assert fold(changes(directory)) == expected(rows)
+    assert closed_windows(directory) == [(1, 2, 10), (2, 1, 10), (2, 1, 20)]
+
+
+def closed_windows(directory: Path) -> list[tuple[int, int, int]]:
+    """The windows of 10 s that are written: key, number of windows of 2 s, and the second of the end."""
+    rows = [json.loads(line) for path in (directory / "r").glob("*.json") for line in path.open()]
+    return sorted((row["k"], row["n"], datetime.fromisoformat(row["ending"]).second) for row in rows)
 
 
 def prepare_words(directory: Path) -> str:

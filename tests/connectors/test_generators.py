@@ -188,6 +188,18 @@ def test_a_run_that_stops_gets_all_rows_at_once_if_it_is_not_told_where_to_start
     assert restarted.latestOffset() == read
 
 
+def test_the_last_row_is_marked_however_the_rows_are_cut():
+    for cuts in ([0, 6], [0, 2, 5, 6], [0, 5, 6]):
+        source = DatagenReader(specs=specs({}, "v INT"), rate=1, limit=6, last=True)
+        planned = [
+            part
+            for low, high in pairwise(cuts)
+            for part in source.partitions({"row": low, "time": 0}, {"row": high, "time": 0})
+        ]
+        rows = [batch for part in planned for batch in source.read(part)]
+        assert [last for batch in rows for last in batch["__last"].to_pylist()] == [False] * 5 + [True]
+
+
 def test_a_lowered_limit_does_not_take_rows_back():
     assert reader(rate=100, limit=10, clock=Clock()).latestOffset({"row": 50, "time": 0}, ALL)["row"] == 50
 

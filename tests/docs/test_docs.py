@@ -705,9 +705,9 @@ def test_the_run_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
     assert sorted(said(executed(run, tmp_path))) == sorted(timeless(shown))
 
 
+@pytest.mark.parametrize("page", ["docs/event-time/index.md", "docs/event-time/late-rows.md"])
 @pytest.mark.spark
-def test_the_page_of_event_time_shows_what_the_commands_print(tmp_path: Path) -> None:
-    page = "docs/event-time/index.md"
+def test_the_pages_of_event_time_show_what_the_commands_print(tmp_path: Path, page: str) -> None:
     (tmp_path / "bids.sql").write_text(blocks(page, "sql")[0], encoding="utf-8")
     for line, shown in sessions(page):
         printed = executed(line, tmp_path)

@@ -1,8 +1,9 @@
-"""The job of the kills: a changelog joined, then aggregated, into SQLite; its input, and what SQLite makes of that.
+"""The job of the kills: a changelog joined, then aggregated, and windows, into SQLite; its input and right results.
 
 orders ──┬──────────────────── copies     (appended; twice the same row would show)
-         └─ left join ─ aggregate ─ totals (upserted)
+         ├─ left join ─ aggregate ─ totals (upserted)
 customers ──┘
+         └─ windows of event time          (appended; only in the job that is killed at random)
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import os
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import hintplan
 from hintplan.plans.model.plan import Plan
+from tests.faults import windows
 from tests.faults.jobs import Job, Row, difference, events_of
 
 __all__ = ["Feed", "compiled", "expected", "files_job", "rows_of"]
@@ -31,19 +34,21 @@ JOIN = """
 """Means the same to SQLite, to which the hint is a comment."""
 
 
-def script(directory: Path, *, files_per_batch: int, database: str = "", lake: str = "") -> str:
+def script(directory: Path, *, files_per_batch: int, database: str = "", lake: str = "", by_time: bool = False) -> str:
     """The job on the files of ``directory``: of each table at most so many a micro-batch, the oldest first.
 
     ``database`` are the options of another one than the SQLite database there, ``lake`` those of a table's place, up to
-    its name.
+    its name. ``by_time`` adds the windows.
     """
     files = f"""'connector' = 'filesystem', 'format' = 'json',
         'source.max-files-per-trigger' = '{files_per_batch}', 'path' = '{directory}/input/"""
     database = database or f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory}/result.db'"
+    timed = windows.tables(database) + windows.VIEWS + windows.inserts() if by_time else ""
+    time = f", {windows.COLUMN}" if by_time else ""
     database = lake or f"{database}, 'table-name' = '"
     return f"""
 SET 'table.exec.state.ttl' = '1 d';
-CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT) WITH ({files}orders');
+CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT{time}) WITH ({files}orders');
 CREATE TABLE customers (customer BIGINT, country STRING) WITH ({files}customers', 'source.changelog' = 'true');
 CREATE TABLE totals (
   country VARCHAR(20), orders BIGINT, amount BIGINT, dearest BIGINT, PRIMARY KEY (country) NOT ENFORCED
@@ -52,12 +57,14 @@ CREATE TABLE copies (id BIGINT, customer BIGINT, amount BIGINT) WITH ({database}
 INSERT INTO totals
   SELECT country, COUNT(*), SUM(amount), MAX(amount) FROM ({JOIN}) AS joined GROUP BY country;
 INSERT INTO copies SELECT id, customer, amount FROM orders;
-"""
+{timed}"""
 
 
-def compiled(directory: Path, *, files_per_batch: int = 2, database: str = "", lake: str = "") -> Plan:
+def compiled(
+    directory: Path, *, files_per_batch: int = 2, database: str = "", lake: str = "", by_time: bool = False
+) -> Plan:
     """The plan; with two files a batch, one may take back what the other inserts."""
-    text = script(directory, files_per_batch=files_per_batch, database=database, lake=lake)
+    text = script(directory, files_per_batch=files_per_batch, database=database, lake=lake, by_time=by_time)
     return hintplan.compile_sql(text, {"parallelism.default": "2"}, name="faults")
 
 
@@ -67,6 +74,7 @@ class Feed:
     def __init__(self, directory: Path, seed: int, *, customers: int = 12, rows: int = 15) -> None:
         self._directory = directory
         self._random = random.Random(seed)
+        self._times = random.Random(seed)
         self._customers = customers
         self._rows = rows
         self._files = 0
@@ -81,6 +89,8 @@ class Feed:
             {"id": first + i, "customer": self._random.randrange(self._customers), "amount": self._random.randrange(99)}
             for i in range(self._rows)
         ]
+        for order in orders:
+            order["ts"] = windows.time_text(windows.time_of(order["id"], self._times))
         self._write("orders", orders)
         self._write("customers", [change for _ in range(4) for change in self._change()])
         self._files += 1
@@ -123,19 +133,33 @@ def expected(directory: Path) -> dict[str, list[Row]]:
         }
 
 
+def expected_by_time(directory: Path) -> dict[str, list[Row]]:
+    """What the tables of windows must hold."""
+    begin = datetime(2024, 1, 1)
+    orders = [
+        windows.Order(
+            line["customer"],
+            line["amount"],
+            round((datetime.fromisoformat(line["ts"]) - begin).total_seconds() * 1000),
+        )
+        for line in _lines(directory, "orders")
+    ]
+    return windows.expected([orders])
+
+
 def _lines(directory: Path, table: str) -> Iterator[dict[str, Any]]:
     for path in sorted((directory / "input" / table).iterdir()):
         for line in path.read_text(encoding="utf-8").splitlines():
             yield json.loads(line)
 
 
-def rows_of(directory: Path) -> dict[str, list[Row]]:
-    """What both tables hold, in order; nothing of tables that are not there yet."""
+def rows_of(directory: Path, tables: Sequence[str] = ("totals", "copies")) -> dict[str, list[Row]]:
+    """What the tables hold, in order; nothing of tables that are not there yet."""
     with closing(sqlite3.connect(directory / "result.db")) as database:
         there = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
         return {
             name: sorted(database.execute(f"SELECT * FROM {name}").fetchall()) if name in there else []
-            for name in ("totals", "copies")
+            for name in tables
         }
 
 
@@ -145,7 +169,8 @@ def files_job(directory: Path, seed: int) -> Iterator[Job]:
 
     def wrong() -> str:
         try:
-            return difference(expected(directory), rows_of(directory))
+            wanted = expected(directory) | expected_by_time(directory)
+            return difference(wanted, rows_of(directory, [*wanted]))
         except sqlite3.OperationalError as error:
             return str(error)  # it is not there yet, or is written to at this moment
 
@@ -156,4 +181,4 @@ def files_job(directory: Path, seed: int) -> Iterator[Job]:
             return 0
 
     feed = Feed(directory, seed)
-    yield Job(plan=compiled(directory), feed=feed.add, wrong=wrong, events=events_of(directory, copies))
+    yield Job(plan=compiled(directory, by_time=True), feed=feed.add, wrong=wrong, events=events_of(directory, copies))

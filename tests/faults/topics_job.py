@@ -1,11 +1,14 @@
-"""The job of the kills that has servers: topics joined, into a topic, a database and tables of two lakes at once.
+"""The job of the kills that has servers: topics joined, into a topic, a database and tables of two lakes at once, and
+windows of a topic.
 
 orders ────┬─ left join ─┬─ found      (upsert-kafka)
 customers ─┘             ├─ bought     (jdbc, PostgreSQL)
                          ├─ kept       (delta)
                          └─ shelved    (iceberg, by a REST catalog)
+orders ────── windows of event time    (jdbc, PostgreSQL)
 
-Both tables come from topics of a broker; each result has the row of each order, and changes with its customer.
+Both tables come from topics of a broker; each result of the join has the row of each order, and changes with its
+customer.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from tests.connectors.lakes.rest_catalog import RestLake, jars, rest_catalog
 from tests.connectors.lookup_sources.servers import PASSWORD, postgres_server
 from tests.connectors.messages.broker import Broker, running_broker, spark_conf
 from tests.connectors.servers.databases import PostgresDatabase
+from tests.faults import windows
 from tests.faults.jobs import Job, Row, difference, events_of
 
 __all__ = ["topics_job"]
@@ -33,6 +37,7 @@ __all__ = ["topics_job"]
 EXTRAS = ("kafka", "postgres")
 OF_DRIVER = ("delta", "iceberg")
 CUSTOMERS = 12
+PARTITIONS = 3
 JOIN = """
     SELECT /*+ STATE_TTL('o' = '3 d', 'c' = '20 d') */ o.id, o.amount, c.country
     FROM orders AS o LEFT JOIN customers AS c ON o.customer = c.customer
@@ -49,7 +54,7 @@ def compiled(
     options = ", ".join(f"'{name}' = '{value}'" for name, value in database.options.items())
     result = "(id BIGINT, amount BIGINT, country VARCHAR(20), PRIMARY KEY (id) NOT ENFORCED)"
     script = f"""
-CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT) WITH (
+CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT, {windows.COLUMN}) WITH (
   'connector' = 'kafka', 'topic' = '{topics["orders"]}', 'format' = 'json', {servers},
   'scan.startup.mode' = 'earliest-offset'
 );
@@ -59,12 +64,14 @@ CREATE TABLE found {result} WITH ({upserts}, 'topic' = '{topics["found"]}');
 CREATE TABLE bought {result} WITH ({options}, 'table-name' = 'bought');
 CREATE TABLE kept {result} WITH ({in_with(lake.options("kept"))});
 CREATE TABLE shelved {result} WITH ({in_with(rest.options("shelved"))});
+{windows.tables(options)}{windows.VIEWS}
 CREATE VIEW joined AS {JOIN};
 EXECUTE STATEMENT SET BEGIN
   INSERT INTO found SELECT id, amount, country FROM joined;
   INSERT INTO bought SELECT id, amount, country FROM joined;
   INSERT INTO kept SELECT id, amount, country FROM joined;
   INSERT INTO shelved SELECT id, amount, country FROM joined;
+  {windows.inserts()}
 END;
 """
     return hintplan.compile_sql(script, {"parallelism.default": "2", "pipeline.name": "topics"}, name="topics")
@@ -77,18 +84,22 @@ class Feed:
         self._broker = broker
         self._topics = topics
         self._random = random.Random(seed)
+        self._times = random.Random(seed)
         self._orders: list[Row] = []
+        self._partitions: list[list[windows.Order]] = [[] for _ in range(PARTITIONS)]
         self._countries: dict[int, str] = {}
 
     def add(self) -> None:
         """Some more of each."""
         first = len(self._orders)
         orders = [(first + i, self._random.randrange(CUSTOMERS), self._random.randrange(99)) for i in range(15)]
-        names = ("id", "customer", "amount")
-        self._broker.send(
-            self._topics["orders"],
-            [(None, json.dumps(dict(zip(names, order, strict=True)))) for order in orders],
-        )
+        for partition, sent in enumerate(self._partitions):
+            messages = []
+            for number, customer, amount in orders[partition::PARTITIONS]:
+                sent.append(windows.Order(customer, amount, windows.time_of(number, self._times)))
+                order = {"id": number, "customer": customer, "amount": amount, "ts": windows.time_text(sent[-1].time)}
+                messages.append((None, json.dumps(order)))
+            self._broker.send(self._topics["orders"], messages, partition=partition)
         self._orders += orders
         for _ in range(4):
             customer, country = self._random.randrange(CUSTOMERS), self._random.choice(["DE", "FR", "PL", None])
@@ -108,6 +119,10 @@ class Feed:
             database.executemany("INSERT INTO customers VALUES (?, ?)", self._countries.items())
             return sorted(database.execute(JOIN).fetchall())
 
+    def expected_by_time(self) -> dict[str, list[Row]]:
+        """The rows of the tables of windows. Each partition has a watermark of its own."""
+        return windows.expected(self._partitions)
+
 
 @contextmanager
 def topics_job(directory: Path, seed: int) -> Iterator[Job]:
@@ -122,7 +137,7 @@ def topics_job(directory: Path, seed: int) -> Iterator[Job]:
             raise SystemExit("this needs PostgreSQL and the jars of Kafka: make servers kafka")
         os.environ["HINTPLAN_TEST_PASSWORD"] = PASSWORD
         database = PostgresDatabase(postgres)
-        topics = {name: broker.create(3) for name in ("orders", "customers", "found")}
+        topics = {name: broker.create(PARTITIONS) for name in ("orders", "customers", "found")}
         feed, lake = Feed(broker, topics, seed), DeltaLake(directory)
 
         def rows() -> list[Row]:
@@ -142,6 +157,12 @@ def topics_job(directory: Path, seed: int) -> Iterator[Job]:
             wanted = feed.expected()
             if (there := written()) != len(wanted):
                 return f"bought has {there} rows of {len(wanted)}"
+            timed, there_now = feed.expected_by_time(), database.tables()
+            by_time = {
+                name: sorted(database.rows(f"SELECT * FROM {name}")) if name in there_now else [] for name in timed
+            }
+            if differences := difference(timed, by_time):
+                return differences
             found = {
                 "bought": rows(), "found": upserted(), "kept": sorted(lake.rows("kept")),
                 "shelved": sorted(rest.lake.rows("shelved")),

@@ -39,6 +39,8 @@ INSERT INTO log SELECT id, t.word FROM o CROSS JOIN UNNEST(SPLIT(s, ' ')) AS t (
 INSERT INTO log VALUES (1, 'a'), (2, CAST(NULL AS STRING));
 """
 _WINDOWS = """
+CREATE TABLE late (id BIGINT, k BIGINT, s STRING, v DECIMAL(10, 2), ts TIMESTAMP(3), operator STRING,
+  watermark TIMESTAMP_LTZ(3)) WITH ('connector' = 'print');
 CREATE VIEW w AS SELECT * FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '10' SECOND));
 INSERT INTO log SELECT COUNT(*), s FROM TABLE(HOP(TABLE o, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))
 GROUP BY s, window_start, window_end;
@@ -61,7 +63,7 @@ SELECT k FROM o WHERE s LIKE 'a%' AND ts > TIMESTAMP '2020-01-01 00:00:00' INTER
 """
 SCRIPTS = (
     _TABLES.replace("{upsert}", ", 'source.changelog' = 'upsert'") + _P2 + _STREAM,
-    _TABLES.replace("{upsert}", "") + _WINDOWS,
+    _TABLES.replace("{upsert}", "").replace("'data/o'", "'data/o', 'late-rows.target' = 'late'") + _WINDOWS,
     "SET 'execution.runtime-mode' = 'batch';" + _TABLES.replace("{upsert}", "") + _BATCH,
 )
 

@@ -16,6 +16,7 @@ from hintplan.plans.operators import (
     Deduplicate,
     Expand,
     Join,
+    LateRows,
     LookupJoin,
     Operator,
     OverAggregate,
@@ -125,6 +126,8 @@ def _operator(operator: Operator) -> list[str]:
 
 def _timed(head: str, operator: Operator) -> list[str]:
     """The lines of an operator of event time, or none."""
+    if isinstance(operator, LateRows):
+        return [f"{head}: of {', '.join(operator.scans)} to {operator.target}"]
     if isinstance(operator, WatermarkAssigner):
         return [f"{head}: {operator.column} by {operator.base}", *_groups(operator)]
     if isinstance(operator, WindowTableFunction):

@@ -15,7 +15,7 @@ from hintplan.plans.merge.overwrite import edits_in
 from hintplan.plans.merge.rebase import rebase_plan
 from tests.planner.goldens import ALLOWED, CASES, read_cases, with_tables
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.part(of=2)]
 
 ROOT = Path(__file__).parent.parent.parent
 ENRICH = ROOT / "examples" / "enrich"

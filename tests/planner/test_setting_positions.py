@@ -61,3 +61,21 @@ def test_a_plan_names_its_script_without_folders() -> None:
     assert compile_script(SQL, file="folder/job.sql").plan.source == "job.sql"
     assert compile_script(SQL, file="<stdin>").plan.source is None
     assert compile_script(SQL).plan.source is None
+
+
+def test_the_watermark_of_a_table_is_the_place_of_its_delay() -> None:
+    table = "CREATE TABLE t (k BIGINT, ts TIMESTAMP(3){}) WITH ('connector' = 'filesystem', 'format' = 'json', {});\n"
+    delay = "WATERMARK FOR ts AS ts - INTERVAL '4' SECOND"
+    query = """CREATE TABLE r (k BIGINT) WITH ('connector' = 'print');
+INSERT INTO r SELECT k FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+GROUP BY k, window_start, window_end;
+"""
+    for text in (
+        table.format(f", {delay}", "'path' = 'x'") + query,
+        table.format("", "'path' = 'x'") + f"ALTER TABLE t ADD {delay};\n" + query,
+        table.format(f", {delay}", "'path' = 'x'").replace("TABLE t", "TABLE u")
+        + "CREATE TABLE t WITH ('path' = 'y') LIKE u;\n"
+        + query,
+    ):
+        place = compile_script(text).positions["watermark_t", "watermark.delay", "table"]
+        assert text[place.offset :].startswith("WATERMARK FOR ts")

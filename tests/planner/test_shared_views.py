@@ -172,6 +172,7 @@ def test_a_row_number_that_a_reader_limits_is_left_to_it() -> None:
     assert [operator.op for operator in plan.operators if operator.state] == ["rank", "rank"]
 
 
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("file", sorted(CASES.glob("*.test")), ids=lambda path: path.stem)
 def test_all_golden_queries_compile_with_it(file: Path) -> None:
     """With as many states as without it, or fewer; what is refused is refused in the same words."""

@@ -82,7 +82,7 @@ class Pipeline:
         """The watermark of each operator that goes by time, after the last batch."""
         self.idle: dict[str, bool] = {}
         self.late_rows: Counter[str] = Counter()
-        self.open_windows: dict[str, int] = {}
+        self.waiting_rows: dict[str, int] = {}
 
     def batch(self, rows: Mapping[str, Sequence[tuple]], now: int = 0, *, ended: Collection[str] = ()) -> None:
         """One micro-batch of ``rows`` per table, in the order of its columns; of a changelog, the kind first.
@@ -319,7 +319,7 @@ class Pipeline:
         kernel = AtWatermarks(built, times)
         output = self._process(operator.id, kernel, deltas, now)
         self.late_rows[operator.id] += kernel.late_rows
-        self.open_windows[operator.id] = kernel.open_windows
+        self.waiting_rows[operator.id] = kernel.waiting_rows
         return output
 
     def _process(self, name: str, operator: StatefulOperator, deltas: Sequence[pa.Table | None], now: int) -> pa.Table:
@@ -350,14 +350,14 @@ class AtWatermarks:
     def __init__(self, operator: TimeOperator, watermarks: Watermarks) -> None:
         self.operator, self.watermarks = operator, watermarks
         self.inputs, self.output, self.inherit = operator.inputs, operator.output, operator.inherit
-        self.late_rows = self.open_windows = 0
+        self.late_rows = self.waiting_rows = 0
 
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
         result = self.operator.process(deltas, manifest, store, now, self.watermarks)
         self.late_rows += result.late_rows
-        self.open_windows += result.open_windows
+        self.waiting_rows += result.waiting_rows
         return result
 
 

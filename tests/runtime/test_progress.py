@@ -23,7 +23,7 @@ class Observed:
         return self._metrics
 
 
-TIMES = {"watermark": 5_000, "held_by": 1, "late_rows": 3, "open_windows": 2}
+TIMES = {"watermark": 5_000, "held_by": 1, "late_rows": 3, "waiting_rows": 2}
 
 
 def operators(before: dict[str, OperatorProgress], **metrics: int) -> dict[str, OperatorProgress]:
@@ -83,7 +83,7 @@ def test_what_a_kind_of_operators_counts_besides_stands_apart() -> None:
 def test_an_operator_that_goes_by_event_time_says_its_watermark_and_who_holds_it_back() -> None:
     (found,) = operators({}, reports=PARTITIONS, **TIMES).values()
     assert found.counts == {}
-    assert found.event_time == EventTimeProgress(watermark=5_000, held_by="watermark_c", late_rows=3, open_windows=2)
+    assert found.event_time == EventTimeProgress(watermark=5_000, held_by="watermark_c", late_rows=3, waiting_rows=2)
     silent = SimpleNamespace(numInputRows=0, sources=(), batchId=8, timestamp="t", durationMs={}, observedMetrics={})
     after = batch_progress("sink_r", silent, {"join_o_c": found}, PARTITIONS).operators["join_o_c"]
     assert after.event_time == replace(found.event_time, late_rows=0)
@@ -91,7 +91,7 @@ def test_an_operator_that_goes_by_event_time_says_its_watermark_and_who_holds_it
 
 def test_before_the_first_watermark_there_is_none_and_nobody_holds_it_back_if_all_are_idle() -> None:
     (found,) = operators({}, reports=PARTITIONS, **{**TIMES, "watermark": NEVER, "held_by": -1}).values()
-    assert found.event_time == EventTimeProgress(late_rows=3, open_windows=2)
+    assert found.event_time == EventTimeProgress(late_rows=3, waiting_rows=2)
 
 
 def test_the_row_that_values_are_made_of_is_not_read() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from hintplan.plans.operators import (
 from hintplan.plans.settings.state import StateEntry
 from hintplan.plans.settings.watermark import WATERMARK
 
-__all__ = ["add_events", "moment", "timed_plan"]
+__all__ = ["add_events", "moment", "timed_plan", "with_windows"]
 
 EVENTS = {"k": "BIGINT", "v": "BIGINT", "ts": "TIMESTAMP(3)"}
 RESULT = {"k": "BIGINT", "n": "BIGINT", "ending": "TIMESTAMP(3)"}
@@ -137,6 +138,15 @@ def timed_plan(
         tables=tables,
         operators=tuple(operators),
     )
+
+
+def with_windows(plan: Plan, directory: Path) -> Plan:
+    """``plan``, and with it the small plan over JSON files below ``events``, which writes JSON files below ``r``."""
+    timed = timed_plan(directory, form="json", sources=("events",))
+    (directory / "r").mkdir(exist_ok=True)
+    files = {"connector": "filesystem", "path": str(directory / "r"), "format": "json"}
+    tables = {**plan.tables, **timed.tables, "r": _table(RESULT, files)}
+    return replace(plan, tables=tables, operators=(*plan.operators, *timed.operators))
 
 
 def _window(name: str, below: str, time: str, size: str) -> WindowAggregate:

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context, DynamicTable, QueryEnvironment, TableEntry
 from hintplan.planner.expressions.typed import INT, Expr, Field, FieldRef, literal, substitute
-from hintplan.planner.hints.lookup import OPTIONS, LookupHint, idle_option
+from hintplan.planner.hints.lookup import OPTIONS, LookupHint, watermark_options
 from hintplan.planner.relations import Item, LogicalCalc, LogicalScan, LogicalValues, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.plans.connectors.check import check_given, check_table
@@ -120,9 +120,9 @@ def dynamic_table(
     spec = connector_of(table)
     # The lookup checks cache options for contradictions, because only it has all layers.
     caching = {key for _, key in hint.places} if isinstance(spec, LookedUp) else set()
-    # The watermark of this reference takes its option as the setting of a hint.
-    idle = None if written or table.watermark is None else idle_option(hint)
-    caching |= {idle.key} if idle is not None else set()
+    # The watermark of this reference takes its options as settings of a hint.
+    if not written and table.watermark is not None:
+        caching |= {option.key for option in watermark_options(hint).values()}
     own = {option.key: option.value for option in heeded if option.key not in caching}
     options = {**table.options, **own}
     # An error may suggest an option that is set in WITH, but never one that the hint sets itself.
@@ -165,14 +165,12 @@ def warn_of_idle_cache(context: Context, hint: LookupHint, reason: str) -> None:
 
 
 def warn_of_idle_watermark(context: Context, hint: LookupHint) -> None:
-    """Warn that the option for the watermark in the hint of a table has no effect, where nothing goes by time."""
-    option = idle_option(hint)
-    if option is None:
-        return
+    """Warn of options for the watermark in the hint of a table that have no effect, where nothing goes by time."""
     reason = "no window reads this table"
-    context.ledger.losers.setdefault(option.offset, ("refused", reason))
-    message = f"OPTIONS option '{option.key}' has no effect: {reason}"
-    context.report.warn_of_hint(message, option.offset, "remove it")
+    for option in watermark_options(hint).values():
+        context.ledger.losers.setdefault(option.offset, ("refused", reason))
+        message = f"OPTIONS option '{option.key}' has no effect: {reason}"
+        context.report.warn_of_hint(message, option.offset, "remove it")
 
 
 def check_name(context: Context, name: str, offset: int) -> None:

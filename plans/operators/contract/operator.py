@@ -241,8 +241,14 @@ class Operator(ABC):
 
 @frozen
 class Neighbours:
-    """The operators around one operator of a plan: its inputs in their order, and its readers."""
+    """The operators around one operator of a plan: its inputs in their order, and its readers.
+
+    ``below_watermark`` and ``above_watermark`` are the same, with the watermark of a table left out, and the calc of
+    its computed columns.
+    """
 
     inputs: tuple[Operator, ...]
     readers: tuple[Operator, ...]
+    below_watermark: tuple[Operator, ...]
+    above_watermark: tuple[Operator, ...]
     plan: Declared

@@ -6,6 +6,7 @@ to a batch job. Both refuse an unbounded table.
 
 Rows depend only on their number (see :mod:`hintplan.runtime.connectors.datagen.generators`). A time column holds the
 time at which the micro-batch was planned. The offset contains this time, so a replayed micro-batch has the same rows.
+The last row of a bounded table ends its event time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.columns import physical_schema
 from hintplan.runtime.connectors.connector import StreamSource, TableRead
 from hintplan.runtime.connectors.datagen.generators import batch, row_width
+from hintplan.runtime.engine.marks import LAST
 from hintplan.runtime.spark.session import is_prepared_for_once
 from hintplan.runtime.spark.versions import available_now
 
@@ -60,12 +62,14 @@ def _load(reader: DataFrameReader | DataStreamReader, read: TableRead, *, once: 
     name = f"hintplan_datagen_{uuid.uuid4().hex}"
     read.spark.dataSource.register(type("DatagenSource", (DatagenSource,), {"registered_as": name}))
     limit = row_limit(read.table)
-    reader = reader.format(name).schema(physical_schema(read.table, read.columns))
+    schema = physical_schema(read.table, read.columns)
+    reader = reader.format(name).schema(schema.add(LAST, "boolean") if read.last_row else schema)
     return reader.options(
         fields=json.dumps([asdict(specs[column]) for column in read.columns], default=str),
         rate=option(read.table, "rows-per-second") or "",
         limit="" if limit is None else str(limit),
         once="true" if once else "",
+        last="true" if read.last_row else "",
     ).load()
 
 
@@ -88,6 +92,7 @@ class DatagenSource(DataSource):
             rate=int(self.options["rate"]),
             limit=int(limit) if limit else None,
             once=bool(self.options["once"]),
+            last=bool(self.options["last"]),
         )
 
     def _specs(self) -> tuple[FieldSpec, ...]:
@@ -120,7 +125,8 @@ class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[mi
 
     ``rate`` is in rows per second, ``limit`` is the total number of rows, and ``clock`` returns the time in ms. Before
     version 4.2, Spark does not pass the start offset; planning continues from the last planned offset, also after a
-    restart. With these versions, ``once`` means that a single micro-batch reads all rows and the query then ends.
+    restart. With these versions, ``once`` means that a single micro-batch reads all rows and the query then ends. With
+    ``last``, rows have the column ``LAST``, which is true in row ``limit``.
     """
 
     def __init__(
@@ -130,12 +136,14 @@ class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[mi
         rate: int,
         limit: int | None,
         once: bool = False,
+        last: bool = False,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.specs = specs
         self.rate = rate
         self.limit = limit
         self.once = once
+        self.last = last
         self.clock = clock
         self.all_at_once = False
         self.started: tuple[int, int] | None = None
@@ -173,7 +181,13 @@ class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[mi
         return _partitions(start["row"], end["row"], end["time"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _read(self.specs, partition)
+        first, _, _ = partition.value
+        for rows in _read(self.specs, partition):
+            if self.last:
+                numbers = range(first + 1, first + rows.num_rows + 1)
+                rows = rows.append_column(LAST, pa.array([number == self.limit for number in numbers], pa.bool_()))
+            first += rows.num_rows
+            yield rows
 
 
 def _partitions(start: int, end: int, time_ms: int) -> list[InputPartition]:

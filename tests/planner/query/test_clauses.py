@@ -21,7 +21,7 @@ from hintplan.planner.syntax.dialect import parse_query
 from hintplan.plans.errors import SqlError
 from tests.planner.results.test_each_clause_of_a_block_counts import FILES, PLACES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.part(of=2)]
 
 HONOURED: dict[type[exp.Expr], set[str]] = {
     exp.Select: {

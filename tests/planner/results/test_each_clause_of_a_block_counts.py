@@ -205,6 +205,7 @@ def test_clauses_of_a_query_that_stands_for_itself(place: str, mode: str) -> Non
     check(place, clauses, APART, mode, refused_in(place, mode))
 
 
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("mode", ["streaming", "batch"])
 @pytest.mark.parametrize("place", SCALAR)
 def test_clauses_of_a_scalar_sub_query(place: str, mode: str) -> None:
@@ -226,6 +227,7 @@ def test_clauses_of_a_lateral_query(place: str) -> None:
     check(place, CLAUSES, COMPARED, "streaming", refused)
 
 
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("mode", ["streaming", "batch"])
 @pytest.mark.parametrize("place", JOINED)
 def test_clauses_of_a_sub_query_that_refers_to_the_block_around_it(place: str, mode: str) -> None:

@@ -89,6 +89,7 @@ def leaf_value(document: Any, path: tuple[Any, ...]) -> Any:
     return document
 
 
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 @pytest.mark.slow
 def test_whatever_value_of_a_plan_changes_is_a_difference(path: Path) -> None:

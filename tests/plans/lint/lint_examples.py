@@ -177,6 +177,20 @@ def windowed(*more: Operator, delay: str = "4 s", window: Window = HOP, config: 
     return hintplan.dumps(plan_of(scan(), timed, counted(window), *more, config=config)).decode()
 
 
+BIDS = """CREATE TABLE bid (auction BIGINT, price BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+WITH ('connector' = 'filesystem', 'path' = 'bid', 'format' = 'json');
+CREATE TABLE highest (auction BIGINT, price BIGINT) WITH ('connector' = 'print');"""
+OF_WINDOWS = "TABLE(TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
+
+
+def highest(bids: str, condition: str) -> str:
+    """The highest bids of each window, from ``bids`` that meet the maximum of the window by ``condition``."""
+    maximum = f"""SELECT window_start, window_end, MAX(price) AS price FROM {OF_WINDOWS}
+    GROUP BY window_start, window_end"""
+    query = f"SELECT b.auction, b.price FROM {bids} AS b JOIN ({maximum}) AS m ON b.price = m.price AND {condition}"
+    return hintplan.dumps(compile_sql(f"{BIDS} INSERT INTO highest {query};", name="highest")).decode()
+
+
 def grouped(*keys: str) -> Aggregate:
     """A regular aggregate of windows by these columns."""
     state = StateEntry(index=0, name="groupAggregateState", input="w", settings=ttl_settings(edit="1 d"))
@@ -237,5 +251,9 @@ EXAMPLES = {
     "HP403": Example(bad=windowed(delay="10001 ms"), good=windowed(delay="10 s")),
     "HP404": Example(bad=idle_after("0 ms"), good=idle_after("1 min")),
     "HP405": Example(bad=windowed(config={TIME_ZONE: "Europe/Berlin"}), good=windowed()),
+    "HP406": Example(
+        bad=highest("bid", "b.ts >= m.window_start AND b.ts < m.window_end"),
+        good=highest(OF_WINDOWS, "b.window_start = m.window_start AND b.window_end = m.window_end"),
+    ),
 }
 """By rule. HP001 and HP002 are about ignores, HP103 about SQL; ``test_lint.py`` has theirs."""

@@ -144,6 +144,8 @@ def test_explain_shows_windows_states_and_delays() -> None:
 
 def test_a_union_names_the_sources_that_hold_it_back() -> None:
     assert slowest_of(united()) == {"union_ab": ("scan_a", "scan_b")}
+    stored = replace(united().tables["bid"], options={"connector": "jdbc", "url": "jdbc:sqlite:b", "table-name": "b"})
+    assert slowest_of(replace(united(), tables={**united().tables, "bid": stored})) == {}
     assert "UNION ALL of 2 inputs · waits for the slowest of scan_a, scan_b" in plan_tree(united())
     assert any("waits for the slowest of scan_a, scan_b" in box.text for box in picture(united()).boxes)
     document = next(operator for operator in explain_json(united())["operators"] if operator["id"] == "union_ab")

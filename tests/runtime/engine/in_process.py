@@ -21,7 +21,7 @@ from hintplan.runtime.engine.process import NOW, Process
 from hintplan.runtime.engine.rows import Read, Report
 from hintplan.runtime.engine.this_task import ThisTask
 from hintplan.runtime.engine.watermarks import EventTime
-from hintplan.runtime.operator import TimeOperator
+from hintplan.runtime.operator import StatefulOperator, TimeOperator
 from hintplan.runtime.storage.place import Place, Scale
 
 Task = tuple[list[pa.RecordBatch], Read]
@@ -54,8 +54,8 @@ class Stages:
         self,
         name: str,
         batch: int,
-        operator: TimeOperator,
-        event_time: EventTime,
+        operator: TimeOperator | StatefulOperator,
+        event_time: EventTime | None,
         inputs: Sequence[Sequence[Task]],
         *,
         now: int = 0,

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hintplan.runtime.engine.rows import Report
 from hintplan.runtime.engine.watermarks import EventTime, MarkSource
-from hintplan.runtime.operator import FOREVER, NEVER
+from hintplan.runtime.operator import FOREVER, NEVER, Inheritance, Result, SegmentStore
 from hintplan.runtime.storage.files import files_at
 from hintplan.runtime.storage.place import Scale
 from hintplan.runtime.storage.read import read_manifest_file
@@ -54,6 +55,65 @@ def two_operators(stages: Stages, number: int, rows: Batch, *, tasks: int = 1, e
         "first", number, FIRST, OF_SOURCE, [stages.source(table(rows), 0, tasks=tasks)], ending=ending
     )
     return stages.output(stages.operator("second", number, SECOND, OF_FIRST, [first]))
+
+
+class FirstKey:
+    """An operator that keeps the rows of key 1 only, as one does that replaces rows; it does not go by time."""
+
+    inputs = FIRST.inputs
+    output = ROWS
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        rows = ROWS.empty_table() if deltas[0] is None else deltas[0].select(ROWS.names)
+        rows = rows.filter(pc.equal(rows["k"], 1))
+        return Result(output=rows, manifest=None, rows_in=0, state_rows=0, state_bytes=0, oldest_write=None)
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        return None
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_rows_that_an_operator_in_between_replaces_move_the_watermark_of_their_split(
+    tmp_path: Path, partitions: int
+) -> None:
+    stages = Stages(tmp_path, partitions=partitions)
+
+    def batch(number: int, *rows: tuple[int, int, str]) -> list[tuple[int, ...]]:
+        given = table([row[:2] for row in rows]).append_column("split", pa.array([row[2] for row in rows]))
+        replaced = stages.operator("replaced", number, FirstKey(), None, [stages.source(given, 0, split="split")])
+        return stages.output(stages.operator("first", number, FIRST, OF_SOURCE, [replaced]))
+
+    assert batch(0, (1, 1_000, "a"), (2, 9_000, "a")) == [(1, 1_999, 1)]  # the delay is 3 s
+    assert batch(1, (1, 7_000, "b"), (1, 7_500, "a")) == []
+    assert batch(2, (2, 11_000, "b")) == []  # of split "a", 9 s is the highest
+    assert batch(3, (3, 12_000, "a")) == [(1, 7_999, 2)]
+
+
+@pytest.mark.parametrize("idle_timeout", [0, 10_000])
+def test_partitions_without_rows_write_no_manifest_for_a_mark_that_changes_nothing(
+    tmp_path: Path, idle_timeout: int
+) -> None:
+    stages, partitions = Stages(tmp_path, partitions=4), range(4)
+    sources = (MarkSource(number=0, delay=DELAY, idle_timeout=idle_timeout),)
+
+    def written(number: int, *rows: Row) -> int:
+        """Run a batch, and return the number of manifests that it writes."""
+        given = stages.source(table(rows), 0)
+        stages.output(
+            stages.operator("first", number, FIRST, EventTime(number=7, sources=sources), [given], now=number)
+        )
+        return len([*(tmp_path / "first").rglob(f"{number}.*.manifest")])
+
+    assert written(0, (1, 9_000)) == len(partitions)
+    assert written(1, (1, 8_000)) == (len(partitions) if idle_timeout else 1)  # of the partition with the row
+    assert written(2, (1, 9_000)) == (len(partitions) if idle_timeout else 1)
+    assert written(3, (1, 10_000)) == len(partitions)
+    again = Stages(tmp_path, partitions=4, run=2)  # of the same batch, from manifests alone
+    assert again.output(
+        again.operator("first", 4, FIRST, EventTime(number=7, sources=sources), [again.source(table([(2, 13_000)]), 0)])
+    ) == [(1, 9_999, 3)]
 
 
 def model_of_two(batches: Sequence[Batch]) -> list[list[tuple[int, int, int]]]:

@@ -5,6 +5,7 @@ The models count in plain Python (:mod:`tests.runtime.engine.tumbling`); no expe
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from hintplan.planner.compile import compile_sql
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
@@ -154,10 +156,39 @@ def test_of_two_tables_the_lower_watermark_counts_and_one_without_rows_holds_all
     assert seen.of() == [[], [], []]
     held = execution.progress["sink_r"].operators["window_a"].event_time
     assert held is not None
-    assert (held.watermark, held.held_by, held.open_windows) == (None, "watermark_p", 3)
+    assert (held.watermark, held.held_by, held.waiting_rows) == (None, "watermark_p", 3)
     add_events(tmp_path, "p", [(2, 13_000)])
     seen.run(plan, spark, checkpoint=checkpoint)
     assert seen.of() == [[], [], [], [(1, 1, moment(10_000))]]
+
+
+REPLACING = """CREATE TABLE upserts (k BIGINT, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND,
+PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = '{folder}/u', 'format' = 'json',
+'source.changelog' = 'upsert');
+CREATE TABLE o (k BIGINT, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
+WITH ('connector' = 'filesystem', 'path' = '{folder}/o', 'format' = 'parquet');
+CREATE VIEW last_rows AS SELECT k, v, ts FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM o) WHERE n = 1;
+CREATE VIEW both AS SELECT * FROM upserts UNION ALL SELECT * FROM last_rows;
+CREATE TABLE r (k BIGINT, n BIGINT, ending TIMESTAMP(3)) WITH ('connector' = 'print');
+INSERT INTO r SELECT k, COUNT(*), window_end FROM TABLE(TUMBLE(TABLE both, DESCRIPTOR(ts), INTERVAL '5' SECOND))
+GROUP BY k, window_start, window_end;
+"""
+
+
+def test_rows_that_are_replaced_move_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    add_events(tmp_path, "u", [(1, 9_000), (1, 1_000)], "json")  # the second row replaces the first
+    add_events(tmp_path, "o", [(2, 2_000), (3, 3_000), (3, 9_000)])
+    plan = compile_sql(REPLACING.replace("{folder}", str(tmp_path)))
+    result = replace(plan.tables["r"], options={"connector": "dataframe"})
+    seen = Seen()
+    execution = seen.run(
+        replace(plan, tables={**plan.tables, "r": result}), spark, checkpoint=str(tmp_path / "checkpoint")
+    )
+    assert seen.of() == [[(1, 1, moment(5_000)), (2, 1, moment(5_000))]]
+    times = execution.progress["sink_r"].operators["window_r"].event_time
+    assert times is not None
+    assert times.watermark == 7_000
 
 
 def test_a_batch_that_runs_again_without_its_commit_puts_out_the_same(spark: SparkSession, tmp_path: Path) -> None:
@@ -219,7 +250,7 @@ def test_a_checkpoint_leaves_windows_open_until_it_is_drained_and_is_refused_the
     assert seen.of() == [[]]
     left = execution.progress["sink_r"].operators["window_a"].event_time
     assert left is not None
-    assert (left.watermark, left.open_windows) == (2_500 - DELAY, 2)
+    assert (left.watermark, left.waiting_rows) == (2_500 - DELAY, 2)
     (query,) = read_state(plan, checkpoint).queries
     stored = {operator.id: operator.watermark for operator in query.operators}
     assert [watermark and (watermark.after, watermark.held_by) for watermark in stored.values()] == [
@@ -250,13 +281,31 @@ def test_a_drain_that_was_killed_is_finished_by_the_next_one(spark: SparkSession
     assert seen.batches["r"][last] == [(1, 1, moment(10_000)), (2, 1, moment(10_000))]
 
 
+def test_a_drain_that_was_killed_before_its_batch_began_is_finished_by_the_next_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    add_events(tmp_path, "o", [(1, 1_000), (2, 2_500)])
+    plan, checkpoint, seen = timed_plan(tmp_path), str(tmp_path / "checkpoint"), Seen()
+    seen.run(plan, spark, checkpoint=checkpoint)
+    query = tmp_path / "checkpoint" / "sink_r"
+    (query / "ending").mkdir()
+    (query / "ending" / "1").write_text("\n")
+    entry = {"path": (query / "ending" / "1").as_uri(), "timestamp": 1_700_000_000_000, "batchId": 0}
+    (query / "sources" / "1").mkdir(parents=True, exist_ok=True)
+    (query / "sources" / "1" / "0").write_text(f"v1\n{json.dumps(entry)}")
+    with pytest.raises(RunError, match="is being drained"):
+        seen.run(plan, spark, checkpoint=checkpoint)
+    seen.run(plan, spark, checkpoint=checkpoint, drain=True, policy={"paths": [str(tmp_path)]})
+    assert seen.of() == [[], [(1, 1, moment(10_000)), (2, 1, moment(10_000))]]
+
+
 def test_a_run_without_a_checkpoint_closes_all_windows_at_the_end(spark: SparkSession, tmp_path: Path) -> None:
     rng = random.Random(8)
     rows = events(rng, DELAY, 30)
     for batch in cut(rows, rng):
         add_events(tmp_path, "o", batch)
     seen = Seen()
-    seen.run(timed_plan(tmp_path), spark)
+    seen.run(timed_plan(tmp_path), spark, policy={"paths": [str(tmp_path)]})  # without the directory of its checkpoint
     windows = {(k, ts // 2_000) for k, ts in rows}
     assert sum(n for batch in seen.of() for _, n, _ in batch) == len(windows)
 

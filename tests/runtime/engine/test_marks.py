@@ -21,7 +21,7 @@ from hintplan.runtime.engine.marks import (
 from hintplan.runtime.engine.pack import MARK, TICK, Packing
 from hintplan.runtime.engine.rows import Report
 from hintplan.runtime.engine.shared import _Packing, unpacked
-from hintplan.runtime.operator import NEVER
+from hintplan.runtime.operator import DELETE, INSERT, KIND, NEVER, UPDATE_AFTER
 
 DATA = pa.schema([("k", pa.int64())])
 TIMES = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us")), ("split", pa.string())])
@@ -86,6 +86,16 @@ def test_a_null_in_the_rowtime_fails_with_the_operator_the_column_and_what_to_do
     ) as caught:
         marking(times((1, 5_000, "a"), (2, None, "a")), {})
     assert "COALESCE(ts," in (caught.value.diagnostics[0].hint or "")
+
+
+def test_a_deletion_may_have_no_rowtime() -> None:
+    marks: Marks = {}
+    marking = Marking(operator="w", column="ts", base=base, source=7)
+    rows = times((1, 5_000, "a"), (2, None, "a"))
+    assert marking(rows.append_column(KIND, pa.array([INSERT, DELETE], pa.int8())), marks).num_rows == 2
+    assert marks == {(7, ""): 5}
+    with pytest.raises(RunError, match="a row has NULL in it"):
+        marking(rows.append_column(KIND, pa.array([DELETE, UPDATE_AFTER], pa.int8())), {})
 
 
 def reading(batches: object, report: Report) -> Iterator[pa.Table]:

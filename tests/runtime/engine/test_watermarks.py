@@ -105,6 +105,37 @@ def test_the_end_of_a_source_is_the_end_of_all_its_splits() -> None:
     assert moved_watermark(None, end, [TWO], 0).mark(5_000) == FOREVER
 
 
+def test_a_source_that_has_ended_leaves_the_watermark_to_the_others() -> None:
+    batches: list[tuple[int, Marks]] = [
+        (0, {(3, ""): 100, (5, ""): 40}),
+        (1, {(5, ""): FOREVER}),
+        (2, {(3, ""): 170}),
+        (3, {(3, ""): FOREVER}),
+    ]
+    assert after_each([ONE, TWO], batches) == [40, 90, 160, FOREVER]
+
+
+def test_a_source_that_is_read_once_never_holds_back() -> None:
+    once = MarkSource(number=5, delay=7, read_once=True)
+    assert after_each([ONE, once], [(0, {(5, ""): 40}), (1, {(3, ""): 100}), (2, {(3, ""): 200})]) == [NEVER, 90, 190]
+    first = moved_watermark(None, {}, [once], 0)
+    assert (first.watermarks.after, first.mark(0)) == (FOREVER, FOREVER)
+
+
+def test_the_end_of_a_source_does_not_close_the_windows_of_one_that_is_idle() -> None:
+    idle = MarkSource(number=3, delay=10, idle_timeout=500)
+    batches: list[tuple[int, Marks]] = [
+        (0, {(3, ""): 100, (5, ""): 40}),
+        (500, {(5, ""): FOREVER}),
+        (600, {(3, ""): 170}),
+        (700, {(3, ""): FOREVER}),
+    ]
+    for ending in (TWO, MarkSource(number=5, read_once=True)):
+        assert after_each([idle, ending], batches)[1:] == [90 if ending.read_once else 40, 160, FOREVER]
+    below: Marks = {(4, ""): None, (5, ""): FOREVER}
+    assert after_each([BELOW, TWO], [(0, {(4, ""): 30, (5, ""): 20}), (1, below), (2, {(4, ""): 50})]) == [20, 20, 50]
+
+
 def test_an_operator_as_a_source_is_stored_without_times_so_that_it_writes_only_what_moves() -> None:
     first = moved_watermark(None, {(4, ""): 100}, [BELOW], 7).stored
     assert moved_watermark(first, {(4, ""): 100}, [BELOW], 8).stored == first

@@ -79,7 +79,7 @@ class TumblingCount:
             state_bytes=0,
             oldest_write=None,
             late_rows=late,
-            open_windows=len(kept),
+            waiting_rows=len(kept),
         )
 
     def inherit(self, store: Inheritance) -> bytes | None:

@@ -51,7 +51,7 @@ class ModelKernel:
             state_bytes=0,
             oldest_write=None,
             late_rows=getattr(model, "late", 0) - late,
-            open_windows=0 if watermarks.after == FOREVER else len(getattr(model, "open", ())),
+            waiting_rows=0 if watermarks.after == FOREVER else len(getattr(model, "open", ())),
         )
 
     def rows(self, delta: pa.Table) -> list[Row]:

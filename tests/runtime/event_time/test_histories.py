@@ -213,7 +213,7 @@ def test_an_operator_puts_out_what_its_model_does(name: str, seed: int) -> None:
     )
     assert pipeline.late_rows[operator] == model.late
     assert {part.state_rows for part in pipeline.parts[operator]} == {0}
-    assert pipeline.open_windows[operator] == 0
+    assert pipeline.waiting_rows[operator] == 0
 
 
 @pytest.mark.parametrize(

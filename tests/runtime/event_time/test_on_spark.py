@@ -23,13 +23,13 @@ RUNS: dict[str, tuple[list[tuple[str, int, int]], list[str], str]] = {
     "first": (
         [("a", 20, 3), ("b", 18, 12), ("a", 25, 1), ("a", 22, 9)],
         [],
-        "window_readings: 2 windows open, watermark 2024-01-01 12:00:07 UTC · --drain closes them",
+        "2 rows in open windows, watermark 2024-01-01 12:00:07 UTC by watermark_readings · --drain closes them",
     ),
     # A row behind the watermark counts, for its window is open. The watermark comes to 12:00:21: two windows close.
     "second": (
         [("b", 19, 2), ("a", 21, 26)],
         ["+I[a, 2024-01-01T12:00, 3, 25]", "+I[b, 2024-01-01T12:00, 1, 19]", "+I[b, 2024-01-01T12:00:10, 1, 18]"],
-        "window_readings: 1 window open, watermark 2024-01-01 12:00:21 UTC",
+        "window_readings: 1 row in open windows, watermark 2024-01-01 12:00:21 UTC",
     ),
     # The windows of both rows have closed.
     "third": ([("a", 99, 5), ("b", 99, 19)], [], "2 late rows"),
@@ -69,3 +69,4 @@ def test_windows_close_when_the_watermark_passes_them_in_this_run_or_a_later_one
     drained = commands.run("run", "plan.json", "--once", "--checkpoint", "state", "--drain", folder=tmp_path)
     assert drained.returncode == 0, drained.said
     assert drained.stdout.splitlines() == DRAINED
+    assert "window_readings: all windows closed\n" in drained.stderr

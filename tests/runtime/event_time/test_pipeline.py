@@ -132,7 +132,7 @@ def test_two_operators_close_in_one_batch() -> None:
     assert pipeline.result == {("a", 1, 3, at(0), at(10)): 1, ("a", 1, 4, at(10), at(20)): 1}
     pipeline.drain()
     assert pipeline.watermarks == {"windows": FOREVER, "windows_of_windows": FOREVER}
-    assert pipeline.open_windows == {"windows": 0, "windows_of_windows": 0}
+    assert pipeline.waiting_rows == {"windows": 0, "windows_of_windows": 0}
 
 
 def test_a_silent_table_does_not_hold_back_an_operator_above_another() -> None:

@@ -119,7 +119,7 @@ def output_of_model(name: str, results: list) -> Steps:
 @pytest.mark.parametrize("name", ANY_CUT)
 def test_no_state_is_left_at_the_end(name: str) -> None:
     _, pipeline = run_rescaled(name, None, (2,))
-    assert set(pipeline.open_windows.values()) <= {0}
+    assert set(pipeline.waiting_rows.values()) <= {0}
     rows = {part.state_rows for operator in pipeline.watermarks for part in pipeline.parts[operator]}
     assert rows <= {0}
 

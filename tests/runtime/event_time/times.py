@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -44,11 +45,16 @@ class Zone:
     def closes(self, end: int) -> int:
         """The lowest watermark that closes a window whose end is the wall clock ``end``.
 
-        An hour that the clock shows twice is one window. It closes when the second hour ends.
+        An hour that the clock shows twice is one window. It closes when the second hour ends. A window whose last
+        millisecond the clock skips closes with the first time after the gap (TimeWindowUtil.toEpochMillsForTimer).
         """
         if self.zone is None:
             return end - 1
-        return self._instant(end - 1, fold=1)
+        last = self._instant(end - 1, fold=1)
+        if self.wall(last) == end - 1:
+            return last
+        around = range(last, self._instant(end - 1, fold=0) + 1)  # fold 1 is a time before a gap, and fold 0 one after
+        return around[bisect_left(around, end, key=self.wall)]
 
     def window_time(self, end: int) -> int:
         """The rowtime of a window: its last millisecond, in the first of two equal hours."""

@@ -28,6 +28,8 @@ WINDOWS = [
     Window(type="cumulate", size="200 ms", step="50 ms"),
     Window(type="cumulate", size="300 ms", step="60 ms", offset="-10 ms"),
 ]
+MANY_SLICES = Window(type="hop", size="700 ms", slide="10 ms", offset="-3 ms")
+"""A window of more slices than buckets."""
 
 
 def operator(

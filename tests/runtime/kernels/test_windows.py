@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -71,19 +72,60 @@ def test_a_window_closes_when_no_later_time_can_be_in_it(name: str) -> None:
     # A clock that goes back shows a wall clock time again: the last of the times with a lower one counts.
     walls = [zone.wall(time) for time in times]
     lowest_from_here = np.minimum.accumulate(walls[::-1])[::-1].tolist()
-    ends = np.arange(walls[0], walls[-1], 15 * MINUTE)
-    wanted = [times[bisect_left(lowest_from_here, end)] - 1 for end in ends.tolist()]
+    ends = np.arange(walls[1], walls[-1], 15 * MINUTE)
+    shown = {*walls}
+    later = [times[bisect_left(lowest_from_here, end)] for end in ends.tolist()]
+    # As in Flink, the last ms of a window in a gap is the first one after the gap.
+    wanted = [time - (end - 15 * MINUTE in shown) for time, end in zip(later, ends.tolist(), strict=True)]
     closing = closing_time(ends, name)
     assert closing.tolist() == wanted
     assert (np.diff(closing) >= 0).all()
 
 
 @pytest.mark.parametrize("name", ZONES)
-def test_a_window_closes_as_in_the_model_unless_the_clock_skips_its_end(name: str) -> None:
+def test_a_window_closes_as_in_the_model(name: str) -> None:
     zone = Zone(name)
     ends = np.arange(at("2024-01-01"), at("2025-01-01"), 10 * MINUTE)
-    shown = [zone.wall(zone.closes(end)) == end - 1 for end in ends.tolist()]
-    assert closing_time(ends[shown], name).tolist() == [zone.closes(end) for end in ends[shown].tolist()]
+    assert closing_time(ends, name).tolist() == [zone.closes(end) for end in ends.tolist()]
+
+
+def flink_timer(wall: int, zone: ZoneInfo) -> int:
+    """The watermark that closes a window whose last ms is ``wall``, by Flink's TimeWindowUtil.toEpochMillsForTimer.
+
+    Java shifts a time in a gap behind it, and takes the first of two equal ones, as Python does with a fold of 0.
+    """
+
+    def java(wall: int) -> int:
+        local = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=wall)
+        return round(local.replace(tzinfo=zone, fold=0).timestamp() * 1000)
+
+    first, an_hour_later = java(wall), java(wall + HOUR)
+    if first == an_hour_later:
+        return first - first % HOUR
+    return first + HOUR if an_hour_later - first > HOUR else first
+
+
+@pytest.mark.parametrize(
+    ("name", "gap", "overlap"),
+    [
+        ("Europe/Berlin", "2024-03-31", "2024-10-27"),
+        ("America/New_York", "2024-03-10", "2024-11-03"),
+        ("Australia/Sydney", "2024-10-06", "2024-04-07"),
+    ],
+)
+def test_a_window_closes_as_in_flink_on_the_days_on_which_clocks_are_changed(name: str, gap: str, overlap: str) -> None:
+    for day, hours in ((gap, 23), (overlap, 25)):
+        ends = np.arange(at(day), at(day) + 24 * HOUR + 1, 15 * MINUTE)
+        closing = closing_time(ends, name)
+        assert closing.tolist() == [flink_timer(end - 1, ZoneInfo(name)) for end in ends.tolist()]
+        assert closing[-1] - closing[0] == hours * HOUR
+
+
+def test_the_rule_of_flink_is_the_one_in_its_comments() -> None:
+    los_angeles = ZoneInfo("America/Los_Angeles")
+    walls = ("2021-03-14T02:00", "2021-03-14T02:59:59", "2021-03-14T03:00", "2021-11-07T01:00", "2021-11-07T02:00")
+    wanted = [1615716000000, 1615716000000, 1615716000000, 1636275600000, 1636279200000]
+    assert [flink_timer(at(wall), los_angeles) for wall in walls] == wanted
 
 
 def test_days_in_berlin_have_23_and_25_hours() -> None:
@@ -103,7 +145,7 @@ def test_the_time_of_a_window_is_the_first_of_two_equal_clocks_and_behind_a_gap(
     assert rowtimes(ends, "Europe/Berlin").tolist() == wanted
     assert closing_time(ends, "Europe/Berlin").tolist() == [
         at("2024-10-27T02:00") - 1,
-        at("2024-03-31T01:00") - 1,
+        at("2024-03-31T01:00"),
         wanted[2],
     ]
 

@@ -100,16 +100,16 @@ def test_the_oldest_write_is_said_in_seconds(plan: Plan) -> None:
 def test_an_operator_that_goes_by_event_time_has_a_watermark_until_it_is_drained(plan: Plan) -> None:
     metrics = Metrics()
     told = begun(metrics, plan)
-    times = EventTimeProgress(watermark=1_700_000_000_500, held_by="scan_o", late_rows=2, open_windows=7)
+    times = EventTimeProgress(watermark=1_700_000_000_500, held_by="scan_o", late_rows=2, waiting_rows=7)
     told(replace(BATCH, operators={"join_o_c": replace(JOIN, event_time=times)}))
     labels = (plan.name, "sink_result", "join_o_c", "join")
     assert values(metrics, table.WATERMARK) == {labels: 1_700_000_000.5}
-    assert values(metrics, table.OPEN_WINDOWS) == {labels: 7}
-    ended = replace(times, watermark=FOREVER, late_rows=1, open_windows=0)
+    assert values(metrics, table.WAITING_ROWS) == {labels: 7}
+    ended = replace(times, watermark=FOREVER, late_rows=1, waiting_rows=0)
     told(replace(BATCH, batch=4, operators={"join_o_c": replace(JOIN, event_time=ended)}))
     assert values(metrics, table.WATERMARK) == {}
     assert values(metrics, table.LATE_ROWS) == {labels: 3}
-    assert values(metrics, table.OPEN_WINDOWS) == {labels: 0}
+    assert values(metrics, table.WAITING_ROWS) == {labels: 0}
 
 
 def test_a_batch_of_several_sinks_is_one_batch(plan: Plan) -> None:

@@ -95,7 +95,7 @@ def test_windows_of_a_zone_are_wall_clocks() -> None:
 def test_rows_without_keys_are_one_sequence_of_sessions() -> None:
     run = KernelRun(operator(keys=()), 3)
     run.batch([[("a", 1, moment(0)), ("b", 2, moment(30))]], 10)
-    assert run.results[0].open_windows + run.results[1].open_windows + run.results[2].open_windows == 2
+    assert run.results[0].waiting_rows + run.results[1].waiting_rows + run.results[2].waiting_rows == 2
     rows = run.batch([[("a", 1, moment(0))]], 1000)  # equal to a row that waits, and late except for its session
     assert Counter((*row[:2], *map(millis, row[2:6])) for row in rows) == {
         ("a", 1, 0, 0, 80, 79): 2,
@@ -110,7 +110,7 @@ def check(run: KernelRun, model: Model, rng: random.Random, *, span: tuple[int, 
         output = run.batch([[(row.key, row.value, moment(row.time, zoned=zoned)) for row in rows]], after)
         assert Counter((*row[:2], *map(millis, row[2:5])) for row in output) == expected
         assert run.late == model.late
-        assert sum(result.open_windows for result in run.results) == model.waiting
+        assert sum(result.waiting_rows for result in run.results) == model.waiting
         if rng.random() < 0.3:
             run.rescale(rng.choice([1, 2, 5]))
     assert run.segments == 0

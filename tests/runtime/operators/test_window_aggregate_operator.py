@@ -24,7 +24,7 @@ from tests.runtime.event_time.histories import cuts, history, in_order, millis, 
 from tests.runtime.event_time.kernel_run import KernelRun
 from tests.runtime.event_time.models import Row, WindowAggregate
 from tests.runtime.event_time.times import FOREVER, NEVER
-from tests.runtime.event_time.window_aggregates import REPEATED, SUMS, WINDOWS, given, model_of, operator
+from tests.runtime.event_time.window_aggregates import MANY_SLICES, REPEATED, SUMS, WINDOWS, given, model_of, operator
 
 
 def shown(rows: list[tuple], keys: int = 1) -> Counter:
@@ -46,8 +46,11 @@ def assert_holds_nothing_that_is_passed(run: KernelRun) -> None:
 
 
 @pytest.mark.parametrize(("keys", "hasher"), [(("k",), stable_hash), (("k",), colliding_hash), ((), stable_hash)])
-@pytest.mark.parametrize("calls", [SUMS, REPEATED], ids=["sums", "repeated"])
-@pytest.mark.parametrize("window", WINDOWS, ids=lambda window: window.over("at"))
+@pytest.mark.parametrize(
+    ("window", "calls"),
+    [*((window, calls) for window in WINDOWS for calls in (SUMS, REPEATED)), (MANY_SLICES, SUMS)],
+    ids=lambda each: each.over("at") if isinstance(each, Window) else "sums" if each is SUMS else "repeated",
+)
 def test_windows_are_those_of_the_model_for_any_history(window, calls, keys, hasher) -> None:
     rng = random.Random(f"{window} {keys} {len(calls)}")
     for number in range(2):
@@ -64,8 +67,11 @@ def test_windows_are_those_of_the_model_for_any_history(window, calls, keys, has
         assert run.segments == 0
 
 
-@pytest.mark.parametrize("calls", [SUMS, REPEATED], ids=["sums", "repeated"])
-@pytest.mark.parametrize("window", WINDOWS[::2], ids=lambda window: window.over("at"))
+@pytest.mark.parametrize(
+    ("window", "calls"),
+    [*((window, calls) for window in WINDOWS[::2] for calls in (SUMS, REPEATED)), (MANY_SLICES, SUMS)],
+    ids=lambda each: each.over("at") if isinstance(each, Window) else "sums" if each is SUMS else "repeated",
+)
 def test_changes_leave_the_windows_of_the_model(window, calls) -> None:
     rng = random.Random(f"{window} {len(calls)}")
     for _ in range(2):
@@ -176,13 +182,13 @@ def test_rows_whose_window_is_due_are_never_stored_and_sessions_of_one_end_are_t
     assert run.late == 1
 
 
-def test_open_windows_are_the_groups_that_wait() -> None:
+def test_waiting_rows_are_the_groups_of_open_windows() -> None:
     run = KernelRun(operator(WINDOWS[0]))
     rows = [("a", 1, True, moment(10)), ("b", 1, True, moment(20)), ("a", 1, True, moment(210))]
     run.batch([rows], 50)
-    assert (run.results[0].open_windows, run.results[0].rows_in, run.results[0].late_rows) == (3, 3, 0)
+    assert (run.results[0].waiting_rows, run.results[0].rows_in, run.results[0].late_rows) == (3, 3, 0)
     run.batch([[]], 99)
-    assert run.results[0].open_windows == 1
+    assert run.results[0].waiting_rows == 1
 
 
 def test_late_rows_count_each_also_if_tasks_have_summed_them_up() -> None:
@@ -191,6 +197,25 @@ def test_late_rows_count_each_also_if_tasks_have_summed_them_up() -> None:
         run.batch([[]], 500)
         run.batch([[("a", 1, True, moment(10))] * 8], 500)
         assert (run.late, run.results[0].rows_in, run.segments) == (8, 8, 0)
+
+
+def test_a_window_of_many_slices_has_few_buckets() -> None:
+    hour = 3_600_000
+    run = KernelRun(operator(Window(type="hop", size="1 h", slide="1 s")))
+    for second in range(0, 3600, 60):  # a row in each second
+        run.batch([[("a", 1, True, moment((second + n) * 1000)) for n in range(60)]], -1)
+    (part,) = run.parts
+    assert part.manifest is not None
+    assert len(read_tables(part.manifest)) <= 3600 / 64 + 1
+    assert run.batch([[]], 1_999) == [
+        ("a", 1, 1, moment(1_000 - hour), moment(1_000)),
+        ("a", 2, 2, moment(2_000 - hour), moment(2_000)),
+    ]
+    # The window of a row before 1970 that ends now has closed, and others have not.
+    assert run.batch([[("a", 5, True, moment(-1))]], 3_999) == [
+        ("a", 4, 8, moment(3_000 - hour), moment(3_000)),
+        ("a", 5, 9, moment(4_000 - hour), moment(4_000)),
+    ]
 
 
 def test_a_null_time_is_refused() -> None:

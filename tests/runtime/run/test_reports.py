@@ -12,6 +12,7 @@ from pyspark.sql import Row
 
 from hintplan.plans.text.counts import human_bytes, human_duration
 from hintplan.runtime.lookup.metrics import LOOKUP_METRICS, LookupCounters
+from hintplan.runtime.operator import FOREVER
 from hintplan.runtime.progress import (
     BatchProgress,
     EventTimeProgress,
@@ -19,7 +20,8 @@ from hintplan.runtime.progress import (
     OperatorProgress,
     batch_progress,
 )
-from hintplan.runtime.run.report import JsonReport, LineReport, TableReport
+from hintplan.runtime.run.report import JsonReport, LineReport, TableReport, end_of_event_time
+from hintplan.runtime.run.supervised import Totals
 from hintplan.runtime.spark.failure import root_cause
 
 METRICS = {
@@ -101,28 +103,62 @@ def test_a_line_per_batch_says_what_happened(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_line_and_the_end_say_what_goes_by_event_time(capsys: pytest.CaptureFixture[str]) -> None:
-    times = EventTimeProgress(watermark=19_000, held_by="watermark_o", late_rows=1, open_windows=2)
+    times = EventTimeProgress(watermark=19_000, held_by="watermark_o", late_rows=1, waiting_rows=2)
     timed = replace(BATCH, operators={"window_o": OperatorProgress(state_rows=2, event_time=times)})
     report = LineReport(once=True)
     report.batch(timed)
-    report.end("finished", SUMMARY | {"event_time": {"window_o": asdict(times)}})
+    report.end("finished", SUMMARY | {"event_time": {"window_o": asdict(times) | {"reached": 19_000}}})
     assert capsys.readouterr().err.splitlines() == [
         "sink_r batch 12: 12,345 rows in · 67 rows out · 1.9 s · window_o 2 rows 0 B "
-        "watermark 1970-01-01 00:00:19 UTC by watermark_o 2 windows open 1 late row",
+        "watermark 1970-01-01 00:00:19 UTC by watermark_o 2 rows in open windows 1 late row",
         "finished after 1 batch: 12,345 rows in · 67 rows out · 1 min 5 s",
-        "window_o: 2 windows open, watermark 1970-01-01 00:00:19 UTC · --drain closes them",
+        "window_o: 2 rows in open windows, watermark 1970-01-01 00:00:19 UTC by watermark_o · --drain closes them",
     ]
+
+
+@pytest.mark.parametrize(
+    ("watermark", "held_by", "windows", "reached", "line"),
+    [
+        (19_000, "watermark_o", 0, 19_000, "0 rows in open windows, watermark 1970-01-01 00:00:19 UTC by watermark_o"),
+        (19_000, None, 1, 19_000, "1 row in open windows, watermark 1970-01-01 00:00:19 UTC · --drain closes them"),
+        (
+            None,
+            "watermark_o",
+            3,
+            None,
+            "3 rows in open windows, no watermark yet from watermark_o · --drain closes them",
+        ),
+        (FOREVER, None, 0, 5_000, "all windows closed, watermark 1970-01-01 00:00:05 UTC before the end"),
+        (FOREVER, "watermark_o", 0, None, "all windows closed"),
+    ],
+)
+def test_the_end_of_a_run_says_up_to_when_windows_are_closed(
+    watermark: int | None, held_by: str | None, windows: int, reached: int | None, line: str
+) -> None:
+    times = EventTimeProgress(watermark=watermark, held_by=held_by, waiting_rows=windows)
+    summary = {"event_time": {"window_o": asdict(times) | {"reached": reached}}}
+    assert [*end_of_event_time("finished", summary, once=True)] == [f"window_o: {line}"]
+    for status, once in (("stopped", True), ("finished", False)):
+        assert [*end_of_event_time(status, summary, once=once)] == [f"window_o: {line.partition(' · ')[0]}"]
+
+
+def test_the_totals_of_a_run_keep_the_last_watermark_before_the_end_of_event_time() -> None:
+    totals = Totals({"batches": 0, "rows_in": 0, "rows_out": 0})
+    for watermark in (None, 5_000, FOREVER):
+        times = EventTimeProgress(watermark=watermark)
+        totals.add(replace(BATCH, operators={"window_o": OperatorProgress(event_time=times)}))
+    assert (totals.reached, totals.event_time["window_o"].watermark) == ({"window_o": 5_000}, FOREVER)
 
 
 def test_a_record_has_event_time_only_if_an_operator_goes_by_it() -> None:
     out = io.StringIO()
-    times = EventTimeProgress(watermark=19_000, held_by="watermark_o", late_rows=1, open_windows=2)
+    times = EventTimeProgress(watermark=19_000, held_by="watermark_o", late_rows=1, waiting_rows=2)
     timed = {"join_o_c": OperatorProgress(), "window_o": OperatorProgress(event_time=times)}
     JsonReport(out).batch(replace(BATCH, operators=timed))
     operators = json.loads(out.getvalue())["operators"]
     assert "event_time" not in operators["join_o_c"]
     assert operators["window_o"]["event_time"] == {
-        "watermark": 19_000, "held_by": "watermark_o", "late_rows": 1, "open_windows": 2,
+        "watermark": 19_000, "held_by": "watermark_o", "late_rows": 1, "waiting_rows": 2,
     }  # fmt: skip
 
 

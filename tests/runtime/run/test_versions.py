@@ -22,9 +22,10 @@ import hintplan
 from hintplan.plans.errors import RunError
 from hintplan.runtime.spark.session import prepare_session
 from hintplan.runtime.spark.versions import VERSIONS, facts, require_pandas, version_notes
-from tests.cluster.jobs import check_run_and_restart
+from tests.cluster.jobs import check_run_and_restart, closed_windows
 from tests.links import link_package
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
+from tests.spark.timed_plan import add_events, with_windows
 
 ROOT = Path(__file__).parents[3]
 IS_NEWEST = pyspark.__version__.startswith(f"{[*VERSIONS][-1]}.")
@@ -122,14 +123,17 @@ def test_a_checkpoint_of_an_older_version_is_continued(tmp_path: Path) -> None:
     rows = sample(0, 40)
     add_rows(tmp_path, "customers", CUSTOMER_ROWS)
     add_rows(tmp_path, "orders", rows[:20])
-    hintplan.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    add_events(tmp_path, "events", [(1, 1_000), (1, 2_500), (2, 2_000)], "json")
+    hintplan.dump(with_windows(revenue_plan(tmp_path), tmp_path), tmp_path / "plan.json")
     first = run_with(found[older], tmp_path, "plan.json", "--once", "--checkpoint", "state")
     assert first.returncode == 0, first.stderr
     assert fold(changes(tmp_path)) == expected(rows[:20])
     add_rows(tmp_path, "late", rows[20:])
+    add_events(tmp_path, "events", [(2, 13_000)], "json")
     again = run_with(found[newer], tmp_path, "plan.json", "--once", "--checkpoint", "state")
     assert again.returncode == 0, again.stderr
     assert fold(changes(tmp_path)) == expected(rows)
+    assert closed_windows(tmp_path) == [(1, 2, 10), (2, 1, 10)]
     assert f"Spark {'.'.join(map(str, older))} wrote the checkpoint, Spark {'.'.join(map(str, newer))}" in again.stderr
 
 

@@ -1,0 +1,190 @@
+"""Tables for late rows: a setting of the watermark, from which operators follow that no plan file contains."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import hintplan
+from hintplan.plans.analysis.late_rows import carried_columns, edges_with_late_rows
+from hintplan.plans.analysis.streaming_queries import queries
+from hintplan.plans.analysis.validate import plan_problems
+from hintplan.plans.checkpoint.continuation import continuation, record_after
+from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
+from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.edit.edit import remove_value, set_value
+from hintplan.plans.errors import PlanError
+from hintplan.plans.files.codec import dumps, loads
+from hintplan.plans.model.plan import Plan
+
+SETTING = "watermark_bids.watermark.late-rows.target"
+TABLES = """
+CREATE TABLE bids (auction BIGINT, price BIGINT, note STRING, at TIMESTAMP(3), WATERMARK FOR at AS at)
+WITH ('connector' = 'filesystem', 'path' = 'b', 'format' = 'json'{option});
+CREATE TABLE late_bids (auction BIGINT, price BIGINT, note STRING, at TIMESTAMP(3), operator STRING,
+                        watermark TIMESTAMP_LTZ(3))
+WITH ('connector' = 'filesystem', 'path' = 'late', 'format' = 'json');
+CREATE TABLE other (auction BIGINT, price BIGINT, note STRING, at TIMESTAMP(3), operator STRING,
+                    watermark TIMESTAMP_LTZ(3))
+WITH ('connector' = 'filesystem', 'path' = 'other', 'format' = 'json');
+CREATE TABLE counts (auction BIGINT, w TIMESTAMP(3), n BIGINT)
+WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:c', 'table-name' = 'c');
+CREATE TABLE plain (auction BIGINT, price BIGINT) WITH ('connector' = 'print');
+"""
+HOURS = """
+INSERT INTO counts
+SELECT auction, window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(at), INTERVAL '1' HOUR))
+GROUP BY auction, window_start, window_end;
+"""
+DAYS = HOURS.replace("HOUR", "DAY").replace("auction,", "price,")
+
+
+def compiled(target: str | None = "late_bids", inserts: str = HOURS) -> Plan:
+    option = "" if target is None else f", 'late-rows.target' = '{target}'"
+    return hintplan.compile_sql(TABLES.format(option=option) + inserts, name="job")
+
+
+def with_table(plan: Plan, name: str) -> Plan:
+    """``plan`` with a table that somebody has written into its file."""
+    document = json.loads(dumps(plan))
+    document["tables"][name] = json.loads(dumps(compiled(name)))["tables"][name]
+    return loads(json.dumps(document))
+
+
+def ids(plan: Plan) -> list[str]:
+    return [operator.id for operator in plan.operators]
+
+
+def test_the_operators_that_write_late_rows_are_not_in_the_file() -> None:
+    plan = compiled()
+    assert ids(plan)[-2:] == ["late_rows", "sink_late_bids"]
+    document = json.loads(dumps(plan))
+    assert [operator["id"] for operator in document["operators"]] == ids(plan)[:-2]
+    assert document["operators"][1]["watermark"]["late-rows.target"] == "late_bids"
+    assert loads(dumps(plan)) == plan
+    assert plan_problems(plan) == ()
+
+
+def test_the_target_is_no_fact() -> None:
+    plain, late = (json.loads(dumps(compiled(target)))["digests"] for target in (None, "late_bids"))
+    for kind in ("operators", "tables"):
+        assert late[kind] == plain[kind]
+
+
+def test_a_plan_without_a_target_has_no_trace_of_it() -> None:
+    assert b"late" not in dumps(compiled(None))
+
+
+def test_a_row_is_carried_from_the_scan_to_the_operator_that_may_drop_it() -> None:
+    plan = compiled()
+    (carried,) = carried_columns(plan).values()
+    assert [column.name for column in carried] == ["auction", "price", "note", "at"]
+    assert edges_with_late_rows(plan) == dict.fromkeys(("scan_bids", "watermark_bids"), ("scan_bids",))
+    assert carried_columns(compiled(None)) == edges_with_late_rows(compiled(None)) == {}
+
+
+def test_an_edit_removes_the_target_and_puts_another_in_its_place() -> None:
+    plan = compiled()
+    off, _ = set_value(plan, SETTING, "none")
+    assert ids(off) == ids(compiled(None))
+    assert loads(dumps(off)) == off
+    on, _ = set_value(off, SETTING, "late_bids")
+    assert on == plan
+    another, _ = set_value(with_table(off, "other"), SETTING, "other")
+    assert ids(another)[-2:] == ["late_rows", "sink_other"]
+    assert loads(dumps(another)) == another
+    without, _ = remove_value(plan, "tables.bids.options.late-rows.target")
+    assert ids(without) == ids(compiled(None))
+
+
+def test_an_edit_adds_a_target_to_a_plan_that_has_none_with_a_table_that_is_written_into_the_file() -> None:
+    plan, _ = set_value(with_table(compiled(None), "late_bids"), SETTING, "late_bids")
+    assert ids(plan)[-2:] == ["late_rows", "sink_late_bids"]
+    read = loads(dumps(plan))
+    assert read == plan
+    assert plan_problems(read) == ()
+
+
+def test_a_target_that_is_unknown_is_refused_where_it_is_written() -> None:
+    plan, _ = set_value(compiled(), SETTING, "late_bid")
+    (problem,) = plan_problems(plan)
+    assert problem.path == f"operators.{SETTING}"
+    assert problem.message == "late rows cannot go to 'late_bid': there is no table 'late_bid'"
+    assert problem.hint == "did you mean 'late_bids'?"
+    with pytest.raises(PlanError, match="there is no table 'late_bid'"):
+        loads(dumps(plan))
+
+
+def test_windows_with_one_target_are_one_query() -> None:
+    (query,) = queries(compiled(inserts=HOURS + DAYS))
+    assert query.sinks == ("sink_counts", "sink_counts_in_counts", "sink_late_bids")
+    assert len(queries(compiled(None, inserts=HOURS + DAYS))) == 2
+
+
+def begun(query: QueryRecord) -> QueryRecord:
+    """``query`` once Spark has started it, and has numbered its sources."""
+    read = (source.operator for source in query.sources for _ in range(source.places))
+    return replace(query, begun=True, order=tuple((name, number) for number, name in enumerate(read)))
+
+
+def started(*plans: Plan) -> CheckpointRecord:
+    """The record after runs of ``plans``, as the checkpoint gives it back."""
+    lines: list[str] = []
+    for plan in plans:
+        before = parse_record(lines, "ck")
+        record = record_after(continuation(before, plan, partitions=2), before, plan, partitions=2, spark="4.1.0")
+        assert record is not None
+        lines.append(record_line(replace(record, queries=tuple(map(begun, record.queries)))))
+    read = parse_record(lines, "ck")
+    assert read is not None
+    return read
+
+
+def test_a_target_joins_the_query_that_runs_and_keeps_its_state() -> None:
+    record = started(compiled(None))
+    found = continuation(record, compiled())
+    (query,) = found.queries
+    assert (query.id, query.sinks) == ("sink_counts", ("sink_counts", "sink_late_bids"))
+    # The sink that was alone keeps its identity, under which it knows the batches that it has written.
+    assert [query.part_called(name) for name in query.called] == ["", "/sink_late_bids"]
+    (verdict,) = found.verdicts
+    assert verdict.outcome == "continues"
+    assert [state.outcome for state in verdict.states] == ["carries over"]
+    assert not found.loses
+
+
+def test_a_target_leaves_a_query_without_consent_and_comes_back() -> None:
+    with_late = started(compiled(None), compiled())
+    (record,) = with_late.queries
+    assert record.late == ("sink_late_bids",)
+    assert not continuation(with_late, compiled(None)).loses
+    assert not continuation(with_late, compiled("other")).loses
+    without = started(compiled(None), compiled(), compiled(None))
+    assert not without.queries[0].late
+    found = continuation(without, compiled())
+    assert found.queries[0].called == ("sink_counts", "sink_late_bids")
+    assert not found.loses
+
+
+def test_a_new_checkpoint_names_the_query_after_the_operator_and_keeps_it_so() -> None:
+    record = started(compiled())
+    (query,) = continuation(record, compiled(None)).queries
+    assert (query.id, query.sinks) == ("window_bids", ("sink_counts",))
+
+
+def test_a_target_in_another_directory_gets_another_name_in_the_checkpoint() -> None:
+    record = started(compiled(None), compiled(), compiled(None))
+    moved = replace(compiled(), name="job")
+    table = moved.tables["late_bids"]
+    moved = replace(
+        moved, tables={**moved.tables, "late_bids": replace(table, options={**table.options, "path": "elsewhere"})}
+    )
+    found = continuation(record, moved)
+    assert found.queries[0].called == ("sink_counts", "sink_late_bids_2")
+    assert [(verdict.outcome, verdict.because) for verdict in found.verdicts] == [("continues", "")]
+
+
+def test_a_record_without_late_rows_is_written_as_before() -> None:
+    assert "late" not in record_line(started(compiled(None)))
