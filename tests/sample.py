@@ -11,7 +11,7 @@ range(gate_seed() % 1000, ...)                                       # numbers f
 pytestmark = pytest.mark.each_gate                                   # of tests on Spark, those that every gate has
 
 Of what all that leaves, the gate has a fifth of each file's tests on Spark, and of those for `make integration` a
-fifth of those in a third of the files, both rounded up; a single one is in every fifth gate.
+fifth of those in half of the files, both rounded up; a single one is in every fifth gate.
 
 A tuple is one value for each of several arguments, as in `parametrize`; a tuple for one argument is written
 `pytest.param((1, 2))`.
@@ -110,11 +110,11 @@ def _mark_parts(items: Sequence[pytest.Item]) -> None:
 
 
 _SHARE = 5
-_FILES = 3
+_FILES = 2
 
 
 def _mark_shares(items: Sequence[pytest.Item]) -> None:
-    """Keep a fifth, rounded up, of each file's tests on Spark, and of the tests on clusters in a third of the files."""
+    """Keep a fifth, rounded up, of each file's tests on Spark, and of the tests on clusters in half of the files."""
     files: dict[tuple[str, bool], list[pytest.Item]] = {}
     for item in items:
         names = {mark.name for mark in item.iter_markers()}

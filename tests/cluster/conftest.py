@@ -16,6 +16,7 @@ from tests.hostile_modules import lay_out
 DEADLINE_SECONDS = 300
 
 
+@pytest.hookimpl(tryfirst=True)  # before the gate takes its share of tests with these marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:

@@ -705,6 +705,7 @@ def test_the_run_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
     assert sorted(said(executed(run, tmp_path))) == sorted(timeless(shown))
 
 
+@pytest.mark.part(of=2)
 @pytest.mark.parametrize("page", ["docs/event-time/index.md", "docs/event-time/late-rows.md"])
 @pytest.mark.spark
 def test_the_pages_of_event_time_show_what_the_commands_print(tmp_path: Path, page: str) -> None:

@@ -129,12 +129,14 @@ class Stream:
         pushed_filter: PushedFilter | None = None,
         objects: ProgramObjects = NO_OBJECTS,
         splits: bool = False,
+        last_row: bool = False,
     ) -> DataFrame:
         # Only what asks another system has a place for pins and a condition to ask it.
         assert objects == NO_OBJECTS
         assert pins is None
         assert pushed_filter is None
         assert not splits
+        assert not last_row
         return _frame(spark, self._scanned(name, table, columns, row_order=row_order))
 
     def _read_in_arrow(
@@ -170,7 +172,9 @@ class Stream:
         *,
         row_order: Collection[int] = (),
         metrics: Sequence[Any] = (),
+        marked: Collection[int] = (),
     ) -> ArrowRows:
+        assert not marked
         deltas: dict[tuple[int, int], list[pa.Table]] = {}
         for side, (rows, spec) in enumerate(zip(inputs, operator.inputs, strict=True)):
             extra = [
