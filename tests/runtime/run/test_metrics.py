@@ -149,9 +149,9 @@ def test_a_prometheus_as_the_example_sets_it_up_has_what_the_dashboard_and_the_a
         (state,) = prometheus.asked('hintplan_operator_state_rows{operator="join_o_c"}')
     assert state["value"][1] == "4"
     assert state["metric"] | {"plan": "job", "kind": "join", "job": "hintplan"} == state["metric"]
-    # All but what a job has of topics, lookups and functions, or has seen none of.
+    # All but what a job has of topics, lookups, functions and event time, or has seen none of.
     of_others = ("Cache", "Lookups", "Failures", "Time of the latest load", "Calls", "Counted besides")
-    of_others += ("Files behind", "Offsets behind", "Starts")
+    of_others += ("Files behind", "Offsets behind", "Starts", "Lag of event time", "Late rows", "Rows in open windows")
     assert [where for where, found in shown.items() if not found and not where.startswith(of_others)] == []
     assert {rule["health"] for rule in alerts.values()} == {"ok"}
     assert {rule["state"] for rule in alerts.values()} == {"inactive"}
