@@ -8,6 +8,9 @@ already read.
 
 After each task, PySpark collects garbage among all objects, including loaded modules. This takes 50 ms of CPU time, and
 the next task waits for it. Loaded modules stay loaded, so they are excluded from the collection.
+
+PySpark reuses a worker only if its task has read all of its input. A function that does not need its input, such as one
+that only calls partitions, would cost a new worker for the next task.
 """
 
 from __future__ import annotations
@@ -48,4 +51,6 @@ def as_task(run: MapBatches) -> MapBatches:
 
 def _run(run: MapBatches, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     between_tasks()
-    return run(batches)
+    yield from run(batches)
+    for _ in batches:
+        pass

@@ -13,6 +13,7 @@ from zipfile import ZipFile
 import pyarrow as pa
 import pytest
 
+from hintplan.runtime.engine.pack import Ticking
 from hintplan.runtime.spark import between_tasks
 from hintplan.runtime.spark.between_tasks import as_task
 
@@ -82,3 +83,11 @@ def test_a_task_has_the_name_of_its_function_in_spark_s_plans() -> None:
 def test_what_a_task_is_given_reaches_the_function() -> None:
     batch = pa.record_batch({"n": [7]})
     assert next(as_task(run)(iter([batch]))).equals(batch)
+
+
+def test_a_task_reads_all_of_its_input_so_that_its_worker_is_used_again() -> None:
+    batch = pa.RecordBatch.from_pydict({"a": [1]})
+    for run in (Ticking(buckets=[0, 1]), lambda batches: iter([next(batches)])):
+        given = iter([batch, batch, batch])
+        assert len([*as_task(run)(given)]) == 1
+        assert next(given, None) is None
