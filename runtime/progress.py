@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from hintplan.runtime.engine.process import METRICS, TIME_METRICS
+from hintplan.runtime.engine.process import METRICS, TIME_METRICS, split_number
 from hintplan.runtime.engine.rows import UNCOUNTED
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 from hintplan.runtime.operator import NEVER
-from hintplan.runtime.sources import SourceProgress, source_progress
+from hintplan.runtime.sources import SourceProgress, source_progress, split_names
 from hintplan.runtime.spark.ending import is_ending_source
 from hintplan.runtime.spark.once import is_one_row_source
 from hintplan.runtime.storage.operations import OPERATIONS
@@ -33,12 +33,14 @@ class EventTimeProgress:
     """The event time of an operator after a batch.
 
     ``watermark`` is in ms since 1970, or None if there is none yet. ``held_by`` is the source with the lowest
-    watermark, an operator; None if all sources are idle. ``late_rows`` were dropped in this batch, and ``waiting_rows``
-    of state wait for the watermark.
+    watermark, an operator; None if all sources are idle. ``split`` is the split of this source that has it, such as
+    ``bids/3``; None if it has no splits. ``late_rows`` were dropped in this batch, and ``waiting_rows`` of state wait
+    for the watermark.
     """
 
     watermark: int | None = None
     held_by: str | None = None
+    split: str | None = None
     late_rows: int = 0
     waiting_rows: int = 0
 
@@ -158,12 +160,19 @@ def batch_progress(
         if is_one_row_source(source.description, source.endOffset) or is_ending_source(source.description)
     ]
     rows_in, rows_out = progress.numInputRows - sum(source.numInputRows for source in own), 0
+    observations = {name: _metrics(observed) for name, observed in progress.observedMetrics.items()}
     uncounted: Counter[str] = Counter()
-    for name, observed in progress.observedMetrics.items():
-        metrics = _metrics(observed)
+    for metrics in observations.values():
         for metric, value in metrics.items():
             if metric.startswith(f"{UNCOUNTED} "):
                 uncounted[metric.removeprefix(f"{UNCOUNTED} ")] += value
+    sources = tuple(
+        source_progress(source, scans[number] if number < len(scans) else None, unread_files, uncounted)
+        for number, source in enumerate(progress.sources)
+        if source not in own
+    )
+    splits = {split_number(split): split for source in sources for split in split_names(source)}
+    for name, metrics in observations.items():
         if name == sink:
             rows_out = metrics["rows_out"]
             continue
@@ -173,9 +182,8 @@ def batch_progress(
             functions[name] = {metric: metrics[metric] for metric, _ in FUNCTION_METRICS}
         if "reports" in metrics and (metrics["reports"] == partitions or name in before):
             # Otherwise, no rows have arrived since the start of the run, and the state of the partitions is unknown.
-            operators[name] = _operator(
-                metrics, before.get(name, OperatorProgress()), partitions, time_sources.get(name, ())
-            )
+            operator = _operator(metrics, before.get(name, OperatorProgress()), partitions)
+            operators[name] = replace(operator, event_time=_event_time(metrics, time_sources.get(name, ()), splits))
     return BatchProgress(
         sink=sink,
         batch=progress.batchId,
@@ -186,11 +194,7 @@ def batch_progress(
         operators=operators,
         lookups=lookups,
         functions=functions,
-        sources=tuple(
-            source_progress(source, scans[number] if number < len(scans) else None, unread_files, uncounted)
-            for number, source in enumerate(progress.sources)
-            if source not in own
-        ),
+        sources=sources,
     )
 
 
@@ -224,9 +228,7 @@ def _lookup(metrics: Mapping[str, int], before: LookupProgress) -> LookupProgres
     return progress
 
 
-def _operator(
-    metrics: Mapping[str, int], before: OperatorProgress, partitions: int, time_sources: Sequence[str]
-) -> OperatorProgress:
+def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: int) -> OperatorProgress:
     whole = metrics["reports"] == partitions
     # 0 means no rows. In partitions that do not report, no row has become older.
     writes = [write for write in (metrics["oldest_write"], 0 if whole else before.oldest_write) if write]
@@ -239,15 +241,23 @@ def _operator(
         oldest_write=min(writes, default=None) if state_rows else None,
         counts={n: value for n, value in metrics.items() if n not in _OF_ALL and not n.startswith(f"{UNCOUNTED} ")},
         file_operations={name: metrics.get(f"file_{name}", 0) for name in OPERATIONS},
-        event_time=_event_time(metrics, time_sources) if "watermark" in metrics else None,
     )
 
 
-def _event_time(metrics: Mapping[str, int], sources: Sequence[str]) -> EventTimeProgress:
+def _event_time(
+    metrics: Mapping[str, int], sources: Sequence[str], splits: Mapping[int, str]
+) -> EventTimeProgress | None:
+    """Return the event time of an operator, or None if it does not go by the watermark.
+
+    ``splits`` has the names of splits by number.
+    """
+    if "watermark" not in metrics:
+        return None
     held_by = metrics["held_by"]
     return EventTimeProgress(
         watermark=None if metrics["watermark"] == NEVER else metrics["watermark"],
         held_by=sources[held_by] if 0 <= held_by < len(sources) else None,
+        split=splits.get(metrics["held_split"]),
         late_rows=metrics["late_rows"],
         waiting_rows=metrics["waiting_rows"],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -93,6 +93,15 @@ def lag(source: SourceProgress) -> Lag:
         bytes=_number(source.metrics.get(_BYTES)),
         offsets=_offsets_between(source.end_offset, source.latest_offset),
     )
+
+
+def split_names(source: SourceProgress) -> Iterator[str]:
+    """Yield the splits of a source by their names in event time; none for a source without splits.
+
+    >>> list(split_names(SourceProgress(source="KafkaV2[Subscribe[t]]", end_offset='{"t": {"0": 7, "1": 5}}')))
+    ['t/0', 't/1']
+    """
+    yield from ("/".join(partition) for partition in _by_partition(source.end_offset) or ())
 
 
 def lag_text(source: SourceProgress) -> str:

@@ -34,6 +34,7 @@ _EXACT_IN_FLOAT = 1 << 24
 _EQUALITIES = ("'='", "'<>'", "IN", "IS DISTINCT FROM", "INTERSECT", "EXCEPT")
 """The comparisons that accept values of nested types, which have no order."""
 _EQUAL_TO = ("'='", "'<>'", "IN", "NOT IN", "USING")
+_TIMES = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ")
 _OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
@@ -42,11 +43,10 @@ def mismatch(source: Source, what: str, left: DataType, right: DataType, offset:
     if "NULL" in (left.root, right.root):
         return source.error(f"{what} needs a typed operand, not NULL", offset, "write CAST(NULL AS <type>)")
     target = right if right.root != "STRING" else left
-    return source.error(
-        f"{what} does not take {left.as_nullable()} and {right.as_nullable()}",
-        offset,
-        f"convert one side, such as CAST(... AS {target.as_nullable()})",
-    )
+    advice = f"convert one side, such as CAST(... AS {target.as_nullable()})"
+    if what in ("'+'", "'-'") and left.root in _TIMES and (right.is_text or right.is_numeric):
+        advice = "write a duration as an interval, such as INTERVAL '5' SECOND"
+    return source.error(f"{what} does not take {left.as_nullable()} and {right.as_nullable()}", offset, advice)
 
 
 def comparison_operands(source: Source, what: str, values: tuple[Expr, ...], offset: int) -> tuple[Expr, ...]:

@@ -158,6 +158,7 @@ def _row_number(context: Context, numbered: LogicalRowNumber) -> Relation:
     window = ranked_window(numbered)
     attached = None if window is None else window.attached(numbered.partition)
     if window is None or attached is None or (numbered.last is None and numbered.end is None):
+        _warn_of_regular_numbers(context, numbered)
         return numbered
     if numbered.end is not None:
         message = f"the rows of a window take a constant largest number, found the column '{numbered.end.name}'"
@@ -216,6 +217,18 @@ def _warn_of_regular(context: Context, aggregate: LogicalAggregate) -> None:
             "group by the columns of PARTITION BY, window_start and window_end, and filter the table before SESSION"
         )
     context.report.warn(message, aggregate.offset, f"{advice}; or give its state a TTL")
+
+
+def _warn_of_regular_numbers(context: Context, numbered: LogicalRowNumber) -> None:
+    """Warn if ``numbered`` numbers the rows of a part of a window, and so keeps its rows by TTL."""
+    keys = {f.id for f in numbered.partition}
+    parts = [
+        window for window in windows_of(numbered.input) if keys & window.ids and not window.attached(numbered.partition)
+    ]
+    if parts and not context.batch:
+        message = "PARTITION BY has only a part of the window: these are regular first rows, whose state never ends"
+        advice = "write PARTITION BY window_start, window_end: then the rows of a window are emitted when it closes"
+        context.report.warn(message, numbered.place, f"{advice}; or give the state a TTL")
 
 
 def _warn_of_regular_join(context: Context, join: LogicalJoin) -> None:

@@ -25,7 +25,8 @@ from hintplan.planner.syntax import json_forms
 from hintplan.planner.syntax.blanked import Blanked
 from hintplan.planner.syntax.reserved import LIKE_NAMES
 from hintplan.planner.syntax.source import CHECK_HERE, Source
-from hintplan.planner.syntax.windowed_tables import is_windowed, parse_windowed
+from hintplan.planner.syntax.windowed_tables import WINDOWS, is_windowed, parse_windowed
+from hintplan.plans.text.names import did_you_mean
 
 __all__ = [
     "Token",
@@ -187,6 +188,15 @@ class Flink(Dialect):
                 call.meta.setdefault(_START, first.start)
             return call
 
+        def _parse_interval(
+            self, require_interval: bool = True, parse_function_unit: bool = True
+        ) -> exp.Add | exp.Interval | None:
+            first = self._curr
+            interval = super()._parse_interval(require_interval, parse_function_unit)
+            if interval is not None:
+                interval.meta.setdefault(_START, first.start)
+            return interval
+
         def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
             """Read ``f(x) IGNORE NULLS``, which may precede FILTER, as ``f(x IGNORE NULLS)``."""
             if isinstance(this, exp.Anonymous) and this.expressions:
@@ -314,10 +324,21 @@ def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exce
         offset = next(ends, query[-1]).start
     near = source.text[offset:].split(maxsplit=1)[:1]
     place = f" at '{near[0]}'" if near else ""
-    hint = CHECK_HERE
-    if (name := _name_to_quote(query, offset)) is not None:
+    hint = _advice_on_windows(query, offset) or CHECK_HERE
+    if hint == CHECK_HERE and (name := _name_to_quote(query, offset)) is not None:
         hint += f"; '{name}' is a word of the language: as the name of a column, write `{name}`"
     return source.error(f"syntax error{place}: {_reason(str(detail.get('description') or error))}", offset, hint)
+
+
+def _advice_on_windows(query: list[Token], offset: int) -> str | None:
+    """Return advice on an error in a call of a window function, or in EMIT, which other dialects have for windows."""
+    index = next((i for i, token in enumerate(query) if token.start == offset), len(query) - 1)
+    words = [token.text.upper() for token in query[max(index - 3, 0) : index + 1]]
+    if words[-1:] == ["EMIT"]:
+        return "remove it: a window emits its rows once, when the watermark passes its end"
+    if words[1:3] == ["(", "TABLE"]:
+        return did_you_mean(words[0], WINDOWS, what="functions that take a table")
+    return None
 
 
 def _name_to_quote(query: list[Token], offset: int) -> str | None:

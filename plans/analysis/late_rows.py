@@ -20,7 +20,7 @@ from hintplan.plans.operators.contract.columns import parse
 from hintplan.plans.operators.late_rows import ADDED
 from hintplan.plans.operators.sink import fits
 from hintplan.plans.settings.watermark import LATE_ROWS, WATERMARK
-from hintplan.plans.text.names import did_you_mean
+from hintplan.plans.text.names import did_you_mean, nearest
 
 Problem = tuple[str, str]
 """A message and a remedy."""
@@ -50,7 +50,10 @@ def check_late_rows(plan: Plan) -> Iterator[Diagnostic]:
 
 def _problems(plan: Plan, assigner: WatermarkAssigner, target: str) -> Iterator[Problem]:
     if target not in plan.tables:
-        yield f"there is no table '{target}'", did_you_mean(target, plan.tables, what="tables of the plan")
+        used = {table for _, table in tables_used(plan.declared, "reads", "looks up", "writes")}
+        match = nearest(target, (name for name in plan.tables if name not in used))
+        advice = "declare it, with the columns of the source, operator STRING and watermark TIMESTAMP_LTZ(3)"
+        yield f"there is no table '{target}'", f"did you mean '{match}'?" if match else advice
         return
     yield from _bad_uses(plan, target)
     scan = scan_below(assigner, plan.declared)

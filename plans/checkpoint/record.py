@@ -97,7 +97,9 @@ def _text(record: CheckpointRecord) -> str:
         # Omitted when empty: older lines lack these keys, and the checksum covers the text.
         _drop_empty(query, "names", "late")
         for state in query["states"]:
-            _drop_empty(state, "kept", "written")
+            _drop_empty(state, "kept", "written", "late")
+        for source in query["sources"]:
+            _drop_empty(source, "late")
     return json.dumps({"layout": entry.pop("layout"), **entry})
 
 

@@ -73,6 +73,7 @@ class Start:
 
 _UNCOUNTED = Start(at=0)
 _OF_SINK = "the plan no longer writes it; if the plan writes it again, it starts empty"
+_FOR_LATE_ROWS = "only to write its late rows, another query writes its results"
 _GOOD = ("continues", "carries over", "is kept", "new")
 _ON = ("carries over", "is kept")
 _WIDTH = 32
@@ -149,7 +150,7 @@ def check_json(
                         "outcome": state.outcome,
                         "kept": list(state.kept),
                         "may_be_kept": state.operator in found.keepable,
-                        "because": _because(state, found, {}),
+                        "because": _because(state, found, {}) or _FOR_LATE_ROWS * state.late,
                     }
                     for state in one.states
                 ],
@@ -197,6 +198,8 @@ def _state(state: StateVerdict, because: str, found: Continuation, clock: _Clock
         remarks.append(f"was {state.was}")
     if state.kept:
         remarks.append(f"kept by {KEEP} before")
+    if state.late:
+        remarks.append(_FOR_LATE_ROWS)
     if state.outcome not in _ON:
         remarks.append(because)
     else:

@@ -55,13 +55,14 @@ class StateVerdict:
     """The fate of the state of ``operator``.
 
     ``was`` is the operator that owned the state before, if its id differs. ``kept`` lists the earlier runs that kept
-    the state by consent.
+    the state by consent. ``late`` is true if the query computes the operator only to write its late rows.
     """
 
     operator: str
     outcome: StateOutcome
     was: str | None = None
     kept: tuple[int, ...] = ()
+    late: bool = False
 
 
 @frozen
@@ -245,13 +246,14 @@ def continued_states(
     """Return the state that each operator continues, by the operator's id.
 
     A state of the same lineage matches, and the operator's own state first if there are several. An operator without
-    such a state continues the state of the operator to which ``keep`` maps it.
+    such a state continues the state of the operator to which ``keep`` maps it. A state that was only computed for late
+    rows does not match an operator whose results are written: it may have begun later than the other states.
     """
     left = list(old)
     states: dict[str, StateRecord] = {}
     for own in (True, False):
         for state in new:
-            same = (record for record in left if record.lineage == state.lineage)
+            same = (each for each in left if each.lineage == state.lineage and (state.late or not each.late))
             match = next((record for record in same if record.operator == state.operator or not own), None)
             if state.operator not in states and match is not None:
                 states[state.operator] = match
@@ -318,7 +320,7 @@ def _sources(old: QueryRecord, new: QueryRecord, found: ContinuedSources) -> Ite
             yield SourceVerdict(operator=source.operator, table=source.table, outcome="new")
     origins = set(found.origins.values())
     for source in old.sources:
-        if source.operator not in origins and source.table not in (WAKING, ENDING):
+        if source.operator not in origins and source.table not in (WAKING, ENDING) and not source.late:
             yield SourceVerdict(operator=source.operator, table=source.table, outcome="left behind")
 
 
@@ -368,7 +370,7 @@ def _states(
 ) -> Iterator[StateVerdict]:
     kept = continued_states(old, new, keep)
     continued_ids = {state_record.operator for state_record in kept.values()}
-    lost = [state_record.operator for state_record in old if state_record.operator not in continued_ids]
+    lost = [record.operator for record in old if record.operator not in continued_ids and not record.late]
     for state in new:
         if state.operator in kept:
             former = kept[state.operator]
@@ -377,12 +379,13 @@ def _states(
                 outcome="carries over" if former.lineage == state.lineage else "is kept",
                 was=None if former.operator == state.operator else former.operator,
                 kept=former.kept,
+                late=state.late,
             )
-        elif state.operator in lost or not sources.origins.keys().isdisjoint(state.sources):
+        elif state.operator in lost or not (state.late or sources.origins.keys().isdisjoint(state.sources)):
             # A new state lacks the rows that were read before it existed, just as a state with a new meaning does.
             yield StateVerdict(operator=state.operator, outcome="starts empty")
             if state.operator in lost:
                 lost.remove(state.operator)
         else:
-            yield StateVerdict(operator=state.operator, outcome="new")
+            yield StateVerdict(operator=state.operator, outcome="new", late=state.late)
     yield from (StateVerdict(operator=name, outcome="left behind") for name in lost)

@@ -31,7 +31,8 @@ class StateRecord:
     written with the number of partitions in force, so that each partition has a manifest. ``kept`` lists the runs that
     kept the state by consent although the plan would have computed another. The files of such a state keep their first
     lineage, ``written``. ``sources`` are the operators that read the rows from which the state is computed. It is empty
-    if the state only holds waiting rows.
+    if the state only holds waiting rows. ``late`` is true if the query computes the operator only to write its late
+    rows: another query has its results.
     """
 
     operator: str
@@ -41,6 +42,7 @@ class StateRecord:
     begun: bool = False
     kept: tuple[int, ...] = ()
     written: str = ""
+    late: bool = False
 
     @property
     def stored(self) -> str:
@@ -105,9 +107,13 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
     records = []
     for query in queries:
         order = operators_of(operators, query)
+        late = tuple(sink for sink in query.sinks if late_rows_of(operators, sink) is not None)
+        wanted = {*plan.upstream(*(sink for sink in query.sinks if sink not in late))}
         instances = _instances(operators, places, query)
         states = tuple(
-            StateRecord(operator=name, lineage=lineages[name], sources=_made_of(operators, name))
+            StateRecord(
+                operator=name, lineage=lineages[name], sources=_made_of(operators, name), late=name not in wanted
+            )
             for name in order
             if keeps_state(operators[name])
         )
@@ -117,6 +123,7 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
                 table=_source(plan, operators[name], lineages[name]),
                 lineage=lineages[name],
                 places=instances[name],
+                late=name not in wanted,
             )
             for name in order
             if _gives_rows(operators[name]) or operators[name].parks_rows or name in ended
@@ -129,7 +136,7 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
                 states=states,
                 files=tuple(_files(plan, query)),
                 names=query.names,
-                late=tuple(query.name_of(sink) for sink in query.sinks if late_rows_of(operators, sink) is not None),
+                late=tuple(map(query.name_of, late)),
             )
         )
     return tuple(records)

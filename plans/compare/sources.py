@@ -34,12 +34,14 @@ class SourceRecord:
     """The source that a query reads at ``operator``: a ``table`` with its connector.
 
     Spark's computation reads the source ``places`` times. ``lineage`` is a digest of the rows that the operator reads.
+    ``late`` is true if the query reads the source only to write late rows.
     """
 
     operator: str
     table: str
     lineage: str
     places: int = 1
+    late: bool = False
 
 
 @frozen

@@ -131,7 +131,8 @@ def _parse_iso(text: str) -> int:
     sections = [parts.get(name) for name in ("days", "hours", "minutes", "seconds")]
     # A bare T, as in P1DT, is as invalid as a P without any section.
     if not any(sections) or (parts["time"] or "").upper() == "T":
-        hint = "a duration cannot be negative" if re.match(r"-[0-9]", text) else None
+        advice = "write a number and a unit: '500 ms', '10 s', '15 min', '12 h', '1 d'"
+        hint = "a duration cannot be negative" if re.match(r"-[0-9]", text) else advice
         raise DurationError(
             f"text does not start with a number, and is not a valid ISO-8601 duration format: {text[:100]}", hint=hint
         )

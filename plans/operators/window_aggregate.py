@@ -116,9 +116,12 @@ class WindowAggregate(Timed):
         self, *, insert_only: bool, in_order: bool = False, functions: Mapping[str, Function] = NO_FUNCTIONS
     ) -> str | None:
         """Return the reason why the aggregate always runs in one phase, or None if it can run in two."""
-        if self.window.type == "session":
-            return "a session is known only where all rows of its key are"
-        reason = needs_every_row(self.aggregates, insert_only=insert_only, functions=functions)
+        reason = needs_every_row(
+            self.aggregates,
+            insert_only=insert_only,
+            functions=functions,
+            values_merge=self.window.type == "session",
+        )
         if reason is not None:
             return reason
         return "changes of a source stay in their order" if in_order else None

@@ -220,7 +220,10 @@ _REFUSED: Mapping[str, RefusedKey] = {
 }
 
 
-_UPDATES = "remove it: each micro-batch writes the groups that changed, and --trigger sets their interval"
+_UPDATES = (
+    "remove it: a window is written once, when it closes. Of other groups, each micro-batch writes the changed ones, "
+    "and --trigger sets its interval"
+)
 _ELSEWHERE: Mapping[str, str] = {
     "table.exec.emit.": _UPDATES,
     "table.exec.hive.": "remove it, and read the files of the table",

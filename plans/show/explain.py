@@ -22,12 +22,13 @@ from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.graph import check_graph
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Operator
+from hintplan.plans.operators import LateRows, Operator
 from hintplan.plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
 from hintplan.plans.settings.layers import Settings, edits_of, layers_of, set_by
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
 from hintplan.plans.settings.state import StateEntry, readable_lifetime
 from hintplan.plans.settings.text import layers_text, settings_json
+from hintplan.plans.settings.watermark import LATE_ROWS
 from hintplan.plans.text.aligned import aligned_rows, unpainted
 from hintplan.plans.text.counts import count, shortened
 from hintplan.plans.text.escapes import clean
@@ -264,8 +265,11 @@ def _one_phase(plan: Plan) -> Mapping[str, str | None]:
     if any(check_graph(plan)) or not tables <= plan.tables.keys():
         return {}
     kinds, ordered = output_kinds(plan), told_by_arrival(plan)
+    dropping = {name for operator in plan.operators if isinstance(operator, LateRows) for name in operator.inputs}
     return {
-        operator.id: operator.one_phase_because(
+        operator.id: f"its late rows go to a table one by one ({LATE_ROWS})"
+        if operator.id in dropping
+        else operator.one_phase_because(
             insert_only=kinds[source] == INSERT_ONLY, in_order=source in ordered, functions=plan.functions
         )
         for operator in set_so

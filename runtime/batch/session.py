@@ -38,7 +38,7 @@ from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjec
 from hintplan.runtime.connectors.table import failed_tables
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results.files import keeping
-from hintplan.runtime.spark.planning import plan_wide_rows
+from hintplan.runtime.spark.planning import plan_wide_rows, shuffle_without_checksums
 from hintplan.runtime.spark.session import (
     give_variables,
     prepare_session,
@@ -70,6 +70,7 @@ class Session:
         self._spark = prepare_session(
             spark, time_zone="UTC", once=True, with_views=with_views, unrestricted=policy.unrestricted_spark
         )
+        shuffle_without_checksums(self._spark)
         self._policy = policy
         self._partitions = str(self._spark.conf.get(_SHUFFLE_PARTITIONS))
         self._cache = ResultCache(self._spark)

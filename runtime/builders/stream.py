@@ -16,14 +16,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
+import pyarrow as pa
+
 from hintplan.plans.analysis.streaming_queries import is_dear
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import LateRows, Operator
+from hintplan.plans.operators import Join, LateRows, Operator, WindowJoin
+from hintplan.runtime.builders.bound import build_operator
 from hintplan.runtime.builders.edges import Condition, Edges
 from hintplan.runtime.builders.late_rows import results_only, without_source_rows
 from hintplan.runtime.builders.table import builder_of
-from hintplan.runtime.engine.rows import EdgeRows
-from hintplan.runtime.engine.shared import shared_rows
+from hintplan.runtime.engine.rows import EdgeRows, PackedFor
+from hintplan.runtime.engine.shared import shared_input, shared_rows
 
 
 def build_stream(edges: Edges, tops: Collection[str]) -> dict[str, EdgeRows]:
@@ -77,8 +80,31 @@ def _shared(operator: Operator, rows: EdgeRows, edges: Edges) -> EdgeRows:
     schema, marks = edges.schema(operator.id), rows.marks
     if operator.id in edges.late_inputs:
         schema = edges.with_late_rows(operator.id)
+    elif rows.in_arrow is not None and (joined := _join_above(operator, schema, edges)) is not None:
+        reader, route = joined
+        partitions = edges.places[reader.operator].partitions
+        routed = shared_input(rows.in_arrow, schema, partitions, operator.id, reader=reader, route=route)
+        return EdgeRows(lambda: routed.in_spark(operator.id), routed, marks=marks)
     made = shared_rows(rows.in_arrow or rows.frame, schema, partitions, operator.id, marks=marks)
     return EdgeRows(lambda: made.in_spark(operator.id), made, marks=marks)
+
+
+def _join_above(operator: Operator, schema: pa.Schema, edges: Edges) -> tuple[PackedFor, tuple[str, ...]] | None:
+    """Return the input of the first join that reads ``operator``, and the columns that route its rows; None without.
+
+    Its tasks get rows in another order, and state has floating-point numbers in a normal form. So rows whose order
+    matters, or with such numbers, are not packed for a join.
+    """
+    if edges.changelog[operator.id] or operator.id in edges.ordered or any(map(pa.types.is_floating, schema.types)):
+        return None
+    for join in edges.plan.readers[operator.id]:
+        if isinstance(join, (Join, WindowJoin)) and join.id not in edges.late_inputs:
+            columns = tuple(edges.columns[name] for name in join.inputs)
+            changelog = tuple(edges.changelog[name] for name in join.inputs)
+            side = join.inputs.index(operator.id)
+            spec = build_operator(replace(join, condition=None), columns, changelog).inputs[side]
+            return (PackedFor(operator=join.id, side=side), spec.hashes[0]) if spec.columns == schema else None
+    return None
 
 
 def _built(operator: Operator, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:

@@ -6,7 +6,8 @@ per step. A group of rows in one slice is in the same windows.
     sliced = with_slices(frame, "ts", window)   # adds SLICE
     windows = with_windows(sliced, window)      # replaces it with START and END, a row for each window
 
-All are wall clocks. With a TIMESTAMP_LTZ rowtime, they are wall clocks in the zone of the window.
+All are wall clocks. With a TIMESTAMP_LTZ rowtime, they are wall clocks in the zone of the window. A row whose rowtime
+is NULL is in no window, as in Flink's batch mode.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def interval(milliseconds: int) -> Column:
 
 def _with_walls(frame: DataFrame, time: str, window: Window) -> DataFrame:
     rowtime = F.col(quoted(time))
-    return frame.withColumn(WALL, rowtime if window.zone is None else wall_clock_column(rowtime, window.zone))
+    wall = rowtime if window.zone is None else wall_clock_column(rowtime, window.zone)
+    return frame.where(rowtime.isNotNull()).withColumn(WALL, wall)
 
 
 def _tumbling(

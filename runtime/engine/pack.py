@@ -160,6 +160,24 @@ def _rows(
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
 
 
+@dataclass(frozen=True, slots=True)
+class PackedRow:
+    """A packed row; ``side`` is the number of the input, ``TICK`` or ``MARK``."""
+
+    bucket: int
+    side: int
+    task: int
+    sequence: int
+    blob: pa.Buffer
+
+
+def packed_rows(batch: pa.RecordBatch) -> Iterator[PackedRow]:
+    """Yield the packed rows of ``batch``; blobs are not copied."""
+    columns = (batch[name].to_pylist() for name in ("bucket", "side", "task", "seq"))
+    for row, (bucket, side, task, sequence) in enumerate(zip(*columns, strict=True)):
+        yield PackedRow(bucket, side, task, sequence, batch["blob"][row].as_buffer())
+
+
 def gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield the rows of the tables in larger tables, so that they become few blobs."""
     pending: list[pa.Table] = []

@@ -13,13 +13,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.engine.blobs import from_blob, row_chunks
 from hintplan.runtime.engine.marks import Marks, decode_marks
-from hintplan.runtime.engine.pack import MARK, hashed
+from hintplan.runtime.engine.pack import MARK, PackedRow, hashed, packed_rows
 from hintplan.runtime.engine.row_order import in_row_order
 from hintplan.runtime.engine.rows import Aggregate, Report
 from hintplan.runtime.engine.this_task import this_task
@@ -51,12 +52,14 @@ counted for the attempt that completed.
 TIME_METRICS: tuple[tuple[str, Aggregate], ...] = (
     ("watermark", "max"),
     ("held_by", "max"),
+    ("held_split", "max"),
     ("late_rows", "sum"),
     ("waiting_rows", "sum"),
 )
 """The further metrics of an operator that goes by event time.
 
 ``watermark`` is in ms, and ``held_by`` is the position of the source with the lowest watermark; -1 if all are idle.
+``held_split`` is the :func:`split_number` of its split.
 """
 
 NOW = "now"
@@ -85,10 +88,14 @@ class Process:
         If no row, no mark and no tick came, it yields nothing and does not call the operator. Raise RunError, which
         names the operator, if its state cannot be read or written.
         """
-        packed = [row for batch in batches for row in _rows(batch)]
+        packed: list[PackedRow] = []
+        now = 0
+        for batch in batches:
+            packed += packed_rows(batch)
+            now = int(batch[NOW][0].as_py()) if batch.num_rows else now
         if not packed:
             return
-        partition, now = self.buckets.index(packed[0].bucket), packed[0].now
+        partition = self.buckets.index(packed[0].bucket)
         packed.sort(key=lambda row: (row.side, row.task, row.sequence))
         deltas: list[pa.Table | None] = []
         for side, spec in enumerate(self.operator.inputs):
@@ -175,25 +182,19 @@ class Process:
 
 
 def _time_metrics(moved: Moved, result: Result) -> tuple[int, ...]:
-    held_by = -1 if moved.holder is None else moved.holder.source
-    return moved.watermarks.after, held_by, result.late_rows, result.waiting_rows
+    held_by, split = (-1, None) if moved.holder is None else (moved.holder.source, moved.holder.split)
+    return moved.watermarks.after, held_by, split_number(split or ""), result.late_rows, result.waiting_rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    bucket: int
-    side: int
-    task: int
-    sequence: int
-    blob: pa.Buffer
-    now: int
+def split_number(split: str) -> int:
+    """Return the number for a split in metrics, which are integers; 0 for the only split of a source.
 
+    The driver knows the names of all splits from the offsets of their sources.
 
-def _rows(batch: pa.RecordBatch) -> Iterator[_Row]:
-    """Yield the rows of packed input; blobs are not copied."""
-    names = ("bucket", "side", "task", "seq", NOW)
-    for row, (bucket, side, task, sequence, now) in enumerate(zip(*(batch[n].to_pylist() for n in names), strict=True)):
-        yield _Row(bucket, side, task, sequence, batch["blob"][row].as_buffer(), int(now))
+    >>> split_number("bids/3"), split_number("")
+    (803468776, 0)
+    """
+    return crc32(split.encode())
 
 
 def joined(tables: Sequence[pa.Table], presum: Presum | None) -> pa.Table:

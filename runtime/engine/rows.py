@@ -51,12 +51,21 @@ Step = Callable[[pa.Table], pa.Table]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PackedFor:
+    """The ``operator``, and the number of its input, for which a frame has packed rows in the right partitions."""
+
+    operator: str
+    side: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowRows:
     """Rows with ``schema``: ``read`` makes tables from the batches of ``frame``, and ``steps`` transform them.
 
     ``metrics`` are the names of the values that ``read`` counts, and their aggregation over tasks. They are observed
     under ``observed_as``, or else under a name derived from the reader. With ``marks``, the reader needs the marks of
-    event time, which rows in Spark carry in ``MARK_COLUMNS``.
+    event time, which rows in Spark carry in ``MARK_COLUMNS``. If the rows are ``packed`` for an operator, it may take
+    the frame as its input; other readers unpack it.
     """
 
     frame: DataFrame
@@ -66,10 +75,11 @@ class ArrowRows:
     metrics: tuple[tuple[str, Aggregate], ...] = ()
     observed_as: str | None = None
     marks: bool = False
+    packed: PackedFor | None = None
 
     def then(self, step: Step | Marking, schema: pa.Schema) -> ArrowRows:
         """Return these rows after a further ``step``, which yields ``schema``."""
-        return replace(self, steps=(*self.steps, step), schema=schema)
+        return replace(self, steps=(*self.steps, step), schema=schema, packed=None)
 
     @property
     def transformations(self) -> tuple[Step, ...]:
@@ -124,7 +134,7 @@ class EdgeRows:
         """Return the rows for a reader that does not go by event time."""
         if not self.marks:
             return self
-        in_arrow = None if self.in_arrow is None else replace(self.in_arrow, marks=False)
+        in_arrow = None if self.in_arrow is None else replace(self.in_arrow, marks=False, packed=None)
         return EdgeRows(lambda: self.frame.where(KEEP).drop(*MARK_COLUMNS.names), in_arrow)
 
     @property

@@ -25,8 +25,18 @@ from pyspark.sql import functions as F
 from hintplan.runtime.engine.blobs import blob_column, from_blob, row_chunks
 from hintplan.runtime.engine.buckets import bucket_ids
 from hintplan.runtime.engine.marks import MARK_COLUMNS, decode_marks, encode_marks
-from hintplan.runtime.engine.pack import MARK, as_it_is, gather, with_their_marks
-from hintplan.runtime.engine.rows import ArrowRows, Metrics, Read, Report, Step
+from hintplan.runtime.engine.pack import (
+    MARK,
+    PACKED_DDL,
+    TICK,
+    Packing,
+    as_it_is,
+    gather,
+    packed_rows,
+    with_their_marks,
+)
+from hintplan.runtime.engine.rows import ArrowRows, Metrics, PackedFor, Read, Report, Step
+from hintplan.runtime.operator import hash_column
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import named_function, quoted
 from hintplan.runtime.worker.metered import METRICS_COLUMN
@@ -53,6 +63,28 @@ def shared_rows(
     """
     frame = _packed(rows, schema, bucket_ids(partitions), name, reader=f"{name}/shared", marks=marks).drop("counts")
     return ArrowRows(frame=frame.repartition(partitions, "bucket"), read=unpacked, schema=schema, marks=marks)
+
+
+def shared_input(
+    rows: ArrowRows, schema: pa.Schema, partitions: int, name: str, *, reader: PackedFor, route: tuple[str, ...]
+) -> ArrowRows:
+    """Return the ``rows`` of the operator ``name`` for several readers, packed as an input of ``reader``.
+
+    ``route`` are the columns whose hash routes its input, and ``partitions`` the number of its partitions. It needs no
+    exchange of its own then (:mod:`hintplan.runtime.engine.stateful`).
+    """
+    packing = Packing(
+        side=reader.side,
+        schema=schema,
+        route=route,
+        buckets=bucket_ids(partitions),
+        tables=rows.tables(),
+        as_they_are=True,
+        marks=rows.marks,
+    )
+    packed = map_in_arrow(rows.frame, named_function(packing, name), PACKED_DDL)
+    frame = rows.observe(packed, f"{name}/shared").drop(METRICS_COLUMN).repartition(partitions, "bucket")
+    return ArrowRows(frame=frame, read=unpacked_input, schema=schema, marks=rows.marks, packed=reader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +230,16 @@ def _row(
         pa.array([metrics], pa.list_(pa.int64())),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+
+
+def unpacked_input(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
+    """Yield the rows that are packed as the input of an operator, as :func:`unpacked` does."""
+    packed = [row for batch in batches for row in packed_rows(batch) if row.side != TICK]
+    for row in sorted(packed, key=lambda row: (row.task, row.sequence)):
+        if row.side == MARK:
+            decode_marks(row.blob, report.marks)
+        else:
+            yield from_blob(row.blob).drop_columns([hash_column(0)])
 
 
 def unpacked(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:

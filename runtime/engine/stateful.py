@@ -18,7 +18,7 @@ from hintplan.runtime.engine.marks import MARK_COLUMNS, Marks
 from hintplan.runtime.engine.pack import PACKED_DDL, Packing, Ticking, as_it_is, with_their_marks
 from hintplan.runtime.engine.process import METRICS, NOW, TIME_METRICS, Process
 from hintplan.runtime.engine.row_order import ROW_ORDER
-from hintplan.runtime.engine.rows import Aggregate, ArrowRows
+from hintplan.runtime.engine.rows import Aggregate, ArrowRows, PackedFor
 from hintplan.runtime.engine.watermarks import EventTime
 from hintplan.runtime.operator import KIND, InputSpec, StatefulOperator, TimeOperator
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
@@ -82,6 +82,8 @@ def _pack_input(
     row_order: bool,
     marks: bool,
 ) -> DataFrame:
+    if isinstance(rows, ArrowRows) and rows.packed == PackedFor(operator=name, side=side):
+        return rows.frame
     extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ROW_ORDER if row_order else [])]
     schema = pa.schema([*spec.columns, *extra])
     if not isinstance(rows, ArrowRows):

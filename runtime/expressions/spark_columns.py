@@ -26,7 +26,7 @@ from hintplan.runtime.expressions.bounded import bounded
 from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.json_calls import CALL, FUNCTIONS
 from hintplan.runtime.spark.failure import root_cause
-from hintplan.runtime.spark.shipping import with_code
+from hintplan.runtime.spark.shipping import in_tasks
 
 SPARK_ERRORS = (Py4JError, PySparkException)
 _KNOWN: WeakKeyDictionary[SparkSession, set[tuple[str, bool]]] = WeakKeyDictionary()
@@ -56,7 +56,7 @@ def register_called(frame: DataFrame, expression: CheckedExpression) -> None:
         if (name, frame.isStreaming) not in registered:
             function, kind = FUNCTIONS[name]
             # Without Arrow, this works in all versions of Spark, and without pandas.
-            session.udf.register(name, F.udf(with_code(function, frame), from_arrow_type(kind), useArrow=False))
+            session.udf.register(name, F.udf(in_tasks(function, frame), from_arrow_type(kind), useArrow=False))
             registered.add((name, frame.isStreaming))
 
 

@@ -77,7 +77,12 @@ from hintplan.runtime.run.needs import refuse_unreachable, started_for
 from hintplan.runtime.run.record_writer import RecordWriter
 from hintplan.runtime.run.sink_batches import refuse_other_batches
 from hintplan.runtime.spark.explanation import failure_of_spark
-from hintplan.runtime.spark.planning import plan_batches_as_a_whole, plan_wide_rows, write_logs_by_renaming
+from hintplan.runtime.spark.planning import (
+    plan_batches_as_a_whole,
+    plan_wide_rows,
+    shuffle_without_checksums,
+    write_logs_by_renaming,
+)
 from hintplan.runtime.spark.session import (
     give_variables,
     is_remote,
@@ -209,6 +214,7 @@ def execute(
     refuse_drained(earlier, timed, checkpoint or "", drain=drain)
     own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
     plan_batches_as_a_whole(own)
+    shuffle_without_checksums(own)
     plan_wide_rows(own, sum(len(table.columns) for table in plan.tables.values()))
     if allow_missing_files and not is_remote(own):
         own.conf.set(ALLOWED, "true")

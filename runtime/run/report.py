@@ -356,18 +356,21 @@ def event_time_text(time: EventTimeProgress | None) -> list[str]:
     ['watermark 2023-11-14 22:13:20 UTC by watermark_bid', '2 rows in open windows']
     >>> event_time_text(EventTimeProgress(held_by="watermark_bid", late_rows=1))
     ['no watermark yet from watermark_bid', '1 late row']
+    >>> event_time_text(EventTimeProgress(watermark=1_700_000_000_000, held_by="watermark_bid", split="bids/3"))
+    ['watermark 2023-11-14 22:13:20 UTC by bids/3 of watermark_bid']
     """
     if time is None:
         return []
     counted = [_rows_waiting(time.waiting_rows), _counted(time.late_rows, "late row")]
-    return [_watermark(time.watermark, time.held_by), *filter(None, counted)]
+    return [_watermark(time.watermark, time.held_by, time.split), *filter(None, counted)]
 
 
-def _watermark(watermark: int | None, held_by: str | None) -> str:
-    """Return a watermark, and the operator with the lowest one, as text."""
+def _watermark(watermark: int | None, held_by: str | None, split: str | None) -> str:
+    """Return a watermark, and the operator with the lowest one, as text, with the split of its source."""
     if held_by is None or watermark == FOREVER:
         return watermark_text(watermark)
-    return f"{watermark_text(watermark)} {'from' if watermark is None else 'by'} {held_by}"
+    holder = f"{split} of {held_by}" if split else held_by
+    return f"{watermark_text(watermark)} {'from' if watermark is None else 'by'} {holder}"
 
 
 def _rows_waiting(number: int, *, always: bool = False) -> str:
@@ -417,7 +420,7 @@ def end_of_event_time(status: str, summary: Mapping[str, Any], *, once: bool) ->
 
     If a ``once`` run leaves windows open, the line shows how to close them.
 
-    >>> time = {"watermark": 19_000, "held_by": "watermark_bid", "late_rows": 0, "waiting_rows": 2, "reached": 19_000}
+    >>> time = {"watermark": 19_000, "held_by": "watermark_bid", "split": None, "waiting_rows": 2, "reached": 19_000}
     >>> list(end_of_event_time("finished", {"event_time": {"window_bid": time}}, once=True))
     ['window_bid: 2 rows in open windows, watermark 1970-01-01 00:00:19 UTC by watermark_bid · --drain closes them']
     >>> ended = time | {"watermark": FOREVER, "waiting_rows": 0}
@@ -431,7 +434,7 @@ def end_of_event_time(status: str, summary: Mapping[str, Any], *, once: bool) ->
             continue
         closes = " · --drain closes them" if once and status == "finished" and time["waiting_rows"] else ""
         rows = _rows_waiting(time["waiting_rows"], always=True)
-        yield f"{name}: {rows}, {_watermark(time['watermark'], time['held_by'])}{closes}"
+        yield f"{name}: {rows}, {_watermark(time['watermark'], time['held_by'], time['split'])}{closes}"
 
 
 def cached_text(result: CachedProgress) -> str:

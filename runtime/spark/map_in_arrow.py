@@ -12,7 +12,7 @@ from pyspark.util import PythonEvalType
 from hintplan.runtime.spark.between_tasks import MapBatches, as_task
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.session import is_remote
-from hintplan.runtime.spark.shipping import with_code
+from hintplan.runtime.spark.shipping import in_tasks
 
 
 def map_in_arrow(frame: DataFrame, run: MapBatches, schema: str | StructType) -> DataFrame:
@@ -22,7 +22,7 @@ def map_in_arrow(frame: DataFrame, run: MapBatches, schema: str | StructType) ->
     """
     task = as_task(run)
     if is_remote(frame.sparkSession):
-        return frame.mapInArrow(with_code(task, frame), schema)
+        return frame.mapInArrow(in_tasks(task, frame), schema)
     from pyspark.sql.udf import UserDefinedFunction
 
     function = UserDefinedFunction(task, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.session import is_remote, shares_machine
 from hintplan.runtime.spark.versions import facts
 
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+_CHECKSUMS = (
+    "spark.sql.shuffle.orderIndependentChecksum.enabled",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch",
+)
+"""Either of them makes Spark (4.2 and later) compute a checksum of each row that it shuffles."""
 _MOST_INFERRED = 500
 """With more columns than this in the tables of a plan, Spark no longer infers constraints."""
 
@@ -33,6 +38,18 @@ def plan_wide_rows(spark: SparkSession, columns: int) -> None:
     """
     if is_remote(spark) or not spark.sparkContext.getConf().contains(_CONSTRAINTS):
         spark.conf.set(_CONSTRAINTS, "false" if columns > _MOST_INFERRED else "true")
+
+
+def shuffle_without_checksums(spark: SparkSession) -> None:
+    """Let Spark compute no checksums of shuffled rows if its workers are on this machine, unless the user wants them.
+
+    They show whether a task that ran again, because an executor was lost, had the same output. Here, the loss of the
+    only executor ends the run. The checksums would take a tenth of a run's processor time.
+    """
+    if shares_machine(spark):
+        for key in _CHECKSUMS:
+            if not spark.sparkContext.getConf().contains(key):
+                spark.conf.set(key, "false")
 
 
 def write_logs_by_renaming(spark: SparkSession) -> None:

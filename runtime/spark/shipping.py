@@ -74,13 +74,22 @@ def _module(path: Path) -> str:
 
 
 def with_code(what: _Function, df: DataFrame) -> _Function | ShippedFunction:
-    """Return ``what`` in a form that Python processes of a query of ``df`` can unpickle.
+    """Return ``what`` in a form that the process of a query of ``df`` can unpickle that calls it with each batch.
 
-    It includes all shipped code if they need it.
+    It includes all shipped code if the process needs it.
     """
-    if not df.isStreaming or not is_remote(df.sparkSession):
+    return _shippable(what, df, is_task=False)
+
+
+def in_tasks(what: _Function, df: DataFrame) -> _Function | ShippedFunction:
+    """Return ``what`` in a form that tasks of a query of ``df`` can unpickle, without the shipped code itself."""
+    return _shippable(what, df, is_task=True)
+
+
+def _shippable(what: _Function, df: DataFrame, *, is_task: bool) -> _Function | ShippedFunction:
+    if not is_remote(df.sparkSession) or not df.isStreaming:
         return what
-    return ShippedFunction(what, _shipped.get(_session_id(df.sparkSession), ()))
+    return ShippedFunction(what, _shipped.get(_session_id(df.sparkSession), ()), is_task=is_task)
 
 
 def own_code(modules: Sequence[str], directory: Path) -> list[Path]:

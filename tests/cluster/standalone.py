@@ -66,7 +66,7 @@ class Cluster:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.ui}/json/", timeout=5) as answer:
                 return int(json.load(answer)["aliveworkers"])
-        except OSError:
+        except (OSError, ValueError):  # its page is not there yet, or is no JSON yet
             return -1
 
     def kill_worker(self) -> None:

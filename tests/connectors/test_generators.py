@@ -200,6 +200,14 @@ def test_the_last_row_is_marked_however_the_rows_are_cut():
         assert [last for batch in rows for last in batch["__last"].to_pylist()] == [False] * 5 + [True]
 
 
+def test_a_table_that_can_have_no_last_row_is_refused_if_windows_wait_for_it():
+    source = DatagenReader(specs=specs({}, "v INT"), rate=1, limit=6, last=True, table="made")
+    assert source.latestOffset({"row": 6, "time": 0}, ALL)["row"] == 6
+    with pytest.raises(RunError, match="table made has made 7 rows, and now ends with row 6") as refused:
+        source.latestOffset({"row": 7, "time": 0}, ALL)
+    assert "row 8 or a later one" in str(refused.value)
+
+
 def test_a_lowered_limit_does_not_take_rows_back():
     assert reader(rate=100, limit=10, clock=Clock()).latestOffset({"row": 50, "time": 0}, ALL)["row"] == 50
 

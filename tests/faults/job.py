@@ -4,6 +4,7 @@ orders ──┬──────────────────── cop
          ├─ left join ─ aggregate ─ totals (upserted)
 customers ──┘
          └─ windows of event time          (appended; only in the job that is killed at random)
+            └─ late orders                 (appended, by each aggregate)
 """
 
 from __future__ import annotations
@@ -43,12 +44,16 @@ def script(directory: Path, *, files_per_batch: int, database: str = "", lake: s
     files = f"""'connector' = 'filesystem', 'format' = 'json',
         'source.max-files-per-trigger' = '{files_per_batch}', 'path' = '{directory}/input/"""
     database = database or f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory}/result.db'"
-    timed = windows.tables(database) + windows.VIEWS + windows.inserts() if by_time else ""
-    time = f", {windows.COLUMN}" if by_time else ""
+    timed, time, late = "", "", ""
+    if by_time:
+        timed = f"""{windows.tables(database)}
+CREATE TABLE late_orders ({windows.LATE_COLUMNS}) WITH ({database}, 'table-name' = 'late_orders');
+{windows.views("late_orders")}{windows.inserts()}"""
+        time, late = f", {windows.COLUMN}", f", {windows.target('late_orders')}"
     database = lake or f"{database}, 'table-name' = '"
     return f"""
 SET 'table.exec.state.ttl' = '1 d';
-CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT{time}) WITH ({files}orders');
+CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT{time}) WITH ({files}orders'{late});
 CREATE TABLE customers (customer BIGINT, country STRING) WITH ({files}customers', 'source.changelog' = 'true');
 CREATE TABLE totals (
   country VARCHAR(20), orders BIGINT, amount BIGINT, dearest BIGINT, PRIMARY KEY (country) NOT ENFORCED
@@ -134,17 +139,21 @@ def expected(directory: Path) -> dict[str, list[Row]]:
 
 
 def expected_by_time(directory: Path) -> dict[str, list[Row]]:
-    """What the tables of windows must hold."""
+    """What the tables of windows, and the one of late orders, must hold."""
     begin = datetime(2024, 1, 1)
+    lines = [*_lines(directory, "orders")]
     orders = [
         windows.Order(
             line["customer"],
             line["amount"],
             round((datetime.fromisoformat(line["ts"]) - begin).total_seconds() * 1000),
         )
-        for line in _lines(directory, "orders")
+        for line in lines
+        if not windows.is_late(line["id"])
     ]
-    return windows.expected([orders])
+    every = [(line["id"], line["customer"], line["amount"]) for line in lines]
+    late = windows.late_rows(every, windows.BY_CUSTOMER + windows.BY_WINDOW)
+    return windows.expected([orders]) | {"late_orders": late}
 
 
 def _lines(directory: Path, table: str) -> Iterator[dict[str, Any]]:
@@ -154,11 +163,14 @@ def _lines(directory: Path, table: str) -> Iterator[dict[str, Any]]:
 
 
 def rows_of(directory: Path, tables: Sequence[str] = ("totals", "copies")) -> dict[str, list[Row]]:
-    """What the tables hold, in order; nothing of tables that are not there yet."""
+    """What the tables hold, in order; nothing of tables that are not there yet. Of late orders, no times."""
+    columns = {"late_orders": "operator, id, customer, amount"}
     with closing(sqlite3.connect(directory / "result.db")) as database:
         there = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
         return {
-            name: sorted(database.execute(f"SELECT * FROM {name}").fetchall()) if name in there else []
+            name: sorted(database.execute(f"SELECT {columns.get(name, '*')} FROM {name}").fetchall())
+            if name in there
+            else []
             for name in tables
         }
 

@@ -6,6 +6,7 @@ customers ─┘             ├─ bought     (jdbc, PostgreSQL)
                          ├─ kept       (delta)
                          └─ shelved    (iceberg, by a REST catalog)
 orders ────── windows of event time    (jdbc, PostgreSQL)
+              └─ late orders           (kafka of one aggregate, iceberg of the other)
 
 Both tables come from topics of a broker; each result of the join has the row of each order, and changes with its
 customer.
@@ -56,15 +57,20 @@ def compiled(
     script = f"""
 CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT, {windows.COLUMN}) WITH (
   'connector' = 'kafka', 'topic' = '{topics["orders"]}', 'format' = 'json', {servers},
-  'scan.startup.mode' = 'earliest-offset'
+  'scan.startup.mode' = 'earliest-offset', {windows.target("late_sent")}
 );
+CREATE TABLE late_sent ({windows.LATE_COLUMNS}) WITH (
+  'connector' = 'kafka', 'topic' = '{topics["late_sent"]}', 'format' = 'json',
+  'properties.bootstrap.servers' = '{broker.servers}'
+);
+CREATE TABLE late_shelved ({windows.LATE_COLUMNS}) WITH ({in_with(rest.options("late_shelved"))});
 CREATE TABLE customers (customer BIGINT, country STRING, PRIMARY KEY (customer) NOT ENFORCED)
 WITH ({upserts}, 'topic' = '{topics["customers"]}');
 CREATE TABLE found {result} WITH ({upserts}, 'topic' = '{topics["found"]}');
 CREATE TABLE bought {result} WITH ({options}, 'table-name' = 'bought');
 CREATE TABLE kept {result} WITH ({in_with(lake.options("kept"))});
 CREATE TABLE shelved {result} WITH ({in_with(rest.options("shelved"))});
-{windows.tables(options)}{windows.VIEWS}
+{windows.tables(options)}{windows.views("late_shelved")}
 CREATE VIEW joined AS {JOIN};
 EXECUTE STATEMENT SET BEGIN
   INSERT INTO found SELECT id, amount, country FROM joined;
@@ -96,8 +102,10 @@ class Feed:
         for partition, sent in enumerate(self._partitions):
             messages = []
             for number, customer, amount in orders[partition::PARTITIONS]:
-                sent.append(windows.Order(customer, amount, windows.time_of(number, self._times)))
-                order = {"id": number, "customer": customer, "amount": amount, "ts": windows.time_text(sent[-1].time)}
+                time = windows.time_of(number, self._times)
+                if not windows.is_late(number):
+                    sent.append(windows.Order(customer, amount, time))
+                order = {"id": number, "customer": customer, "amount": amount, "ts": windows.time_text(time)}
                 messages.append((None, json.dumps(order)))
             self._broker.send(self._topics["orders"], messages, partition=partition)
         self._orders += orders
@@ -119,6 +127,13 @@ class Feed:
             database.executemany("INSERT INTO customers VALUES (?, ?)", self._countries.items())
             return sorted(database.execute(JOIN).fetchall())
 
+    def late(self) -> dict[str, list[Row]]:
+        """The rows of the tables of late orders, without times."""
+        return {
+            "late_sent": windows.late_rows(self._orders, windows.BY_CUSTOMER),
+            "late_shelved": windows.late_rows(self._orders, windows.BY_WINDOW),
+        }
+
     def expected_by_time(self) -> dict[str, list[Row]]:
         """The rows of the tables of windows. Each partition has a watermark of its own."""
         return windows.expected(self._partitions)
@@ -137,7 +152,7 @@ def topics_job(directory: Path, seed: int) -> Iterator[Job]:
             raise SystemExit("this needs PostgreSQL and the jars of Kafka: make servers kafka")
         os.environ["HINTPLAN_TEST_PASSWORD"] = PASSWORD
         database = PostgresDatabase(postgres)
-        topics = {name: broker.create(PARTITIONS) for name in ("orders", "customers", "found")}
+        topics = {name: broker.create(PARTITIONS) for name in ("orders", "customers", "found", "late_sent")}
         feed, lake = Feed(broker, topics, seed), DeltaLake(directory)
 
         def rows() -> list[Row]:
@@ -167,7 +182,15 @@ def topics_job(directory: Path, seed: int) -> Iterator[Job]:
                 "bought": rows(), "found": upserted(), "kept": sorted(lake.rows("kept")),
                 "shelved": sorted(rest.lake.rows("shelved")),
             }  # fmt: skip
-            return difference(dict.fromkeys(found, wanted), found)
+            if differences := difference(dict.fromkeys(found, wanted), found):
+                return differences
+            sent = [json.loads(message.value or b"") for message in broker.read(topics["late_sent"])]
+            # A topic has each row at least once, a table of a lake exactly once.
+            late = {
+                "late_sent": sorted({(row["operator"], row["id"], row["customer"], row["amount"]) for row in sent}),
+                "late_shelved": sorted((row[4], *row[:3]) for row in rest.lake.rows("late_shelved")),
+            }
+            return difference(feed.late(), late)
 
         yield Job(
             plan=compiled(broker, database, topics, lake, rest.lake), feed=feed.add, wrong=wrong, conf=conf,

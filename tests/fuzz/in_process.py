@@ -83,6 +83,7 @@ class Stream:
         with (
             mock.patch.object(builder, "apply_operator", self._apply),
             mock.patch.object(stream, "shared_rows", _shared),
+            mock.patch.object(stream, "shared_input", lambda rows, *_arguments, **_names: rows),
             mock.patch.object(scan, "mark_source", lambda frame, operator: frame),
             mock.patch.object(values, "one_row", lambda spark: spark.range(0 if self._begun else 1)),
             mock.patch.object(values, "mark_source", lambda frame, operator: frame),

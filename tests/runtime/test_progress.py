@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from hintplan.runtime.engine.process import split_number
 from hintplan.runtime.operator import NEVER
 from hintplan.runtime.progress import BatchProgress, EventTimeProgress, OperatorProgress, batch_progress
 from hintplan.runtime.run.report import open_report
@@ -23,23 +25,25 @@ class Observed:
         return self._metrics
 
 
-TIMES = {"watermark": 5_000, "held_by": 1, "late_rows": 3, "waiting_rows": 2}
+TIMES = {"watermark": 5_000, "held_by": 1, "held_split": split_number("t/2"), "late_rows": 3, "waiting_rows": 2}
 
 
-def operators(before: dict[str, OperatorProgress], **metrics: int) -> dict[str, OperatorProgress]:
+def operators(
+    before: dict[str, OperatorProgress], *sources: SimpleNamespace, **metrics: int
+) -> dict[str, OperatorProgress]:
     none = dict.fromkeys(
         ("rows_in", "rows_out", "state_rows", "state_bytes", "state_rows_delta", "state_bytes_delta", "oldest_write"), 0
     )
     progress = SimpleNamespace(
         numInputRows=0,
-        sources=(),
+        sources=sources,
         batchId=7,
         timestamp="t",
         durationMs={},
         observedMetrics={"join_o_c": Observed(**{**none, **metrics})},
     )
-    sources = {"join_o_c": ("watermark_o", "watermark_c")}
-    return dict(batch_progress("sink_r", progress, before, PARTITIONS, time_sources=sources).operators)
+    times = {"join_o_c": ("watermark_o", "watermark_c")}
+    return dict(batch_progress("sink_r", progress, before, PARTITIONS, time_sources=times).operators)
 
 
 def test_without_data_since_the_start_of_a_run_nothing_is_said_of_state_that_is_there() -> None:
@@ -87,6 +91,24 @@ def test_an_operator_that_goes_by_event_time_says_its_watermark_and_who_holds_it
     silent = SimpleNamespace(numInputRows=0, sources=(), batchId=8, timestamp="t", durationMs={}, observedMetrics={})
     after = batch_progress("sink_r", silent, {"join_o_c": found}, PARTITIONS).operators["join_o_c"]
     assert after.event_time == replace(found.event_time, late_rows=0)
+
+
+@pytest.mark.parametrize(("splits", "named"), [({"t": {"0": 9, "2": 4}}, "t/2"), ({"other": {"2": 4}}, None)])
+def test_the_split_that_holds_the_watermark_back_is_named_if_a_source_has_it(
+    splits: dict[str, dict[str, int]], named: str | None
+) -> None:
+    topic = SimpleNamespace(
+        description="KafkaV2[Subscribe[t]]",
+        numInputRows=3,
+        inputRowsPerSecond=1.0,
+        processedRowsPerSecond=1.0,
+        endOffset=json.dumps(splits),
+        latestOffset=None,
+        metrics={},
+    )
+    (found,) = operators({}, topic, reports=PARTITIONS, **TIMES).values()
+    assert found.event_time is not None
+    assert (found.event_time.held_by, found.event_time.split) == ("watermark_c", named)
 
 
 def test_before_the_first_watermark_there_is_none_and_nobody_holds_it_back_if_all_are_idle() -> None:

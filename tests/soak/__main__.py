@@ -2,9 +2,10 @@
 
     python -m tests.soak --minutes 30
 
-Runs ``hintplan run`` on files that keep coming, with a lookup cache, a join, an aggregate, TTLs and a database sink.
-Prints memory, open files, files on disk and batch times once a minute; fails if one of them grows
-(:mod:`tests.soak.growth`), if the run ends by itself, or if the totals in the end are not those of what was written.
+Runs ``hintplan run`` on files that keep coming, with a lookup cache, a join, an aggregate, TTLs, windows of event time
+and a database sink. Prints memory, open files, files on disk, the state of windows and batch times once a minute; fails
+if one of them grows (:mod:`tests.soak.growth`), if the run ends by itself, or if the totals, the closed windows, the
+late rows and the open windows in the end are not those of what was written.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psutil
 
 import hintplan
+from hintplan.runtime.inspect.read import read_state
+from tests.soak import windows
 from tests.soak.growth import BOUNDS, MIB, grows
 from tests.soak.job import Feed, compiled, totals
 
@@ -41,17 +45,20 @@ _CONF = (
 
 
 class Run:
-    """The process of the job, and the times of its batches."""
+    """The process of the job, the times of its batches, and what they report of windows."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.late: Counter[str] = Counter()
         self._durations: list[int] = []
-        hintplan.dump(compiled(directory), directory / "soak.json")
+        self._states: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._plan = compiled(directory)
+        hintplan.dump(self._plan, directory / "soak.json")
         (directory / "local").mkdir()
         conf = [word for setting in _CONF for word in ("--conf", setting)]
         words = ["run", str(directory / "soak.json"), "--checkpoint", str(directory / "checkpoint"), "--json"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hintplan", *words, "--master", "local[2]", "--trigger", "2 s", *conf],
+            [sys.executable, "-m", "hintplan", *words, "--master", "local[2]", "--trigger", "8 s", *conf],
             stdout=subprocess.PIPE,
             stderr=(directory / "stderr").open("wb"),
             env={**os.environ, "SPARK_LOCAL_DIRS": str(directory / "local")},
@@ -65,6 +72,10 @@ class Run:
             event = json.loads(line)
             if event["event"] == "batch" and event["rows_in"]:
                 self._durations.append(event["duration_ms"])
+                for name in event["operators"].keys() & {*windows.OPERATORS}:
+                    operator = event["operators"][name]
+                    self._states[name].append((operator["state_rows"], operator["state_bytes"]))
+                    self.late[name] += operator["event_time"]["late_rows"]
 
     @property
     def ended(self) -> bool:
@@ -73,6 +84,7 @@ class Run:
     def sample(self) -> dict[str, float]:
         """What the job uses now, in bytes and files, and the median of the batches since the last sample."""
         durations, self._durations = self._durations, []
+        states, self._states = self._states, defaultdict(list)
         driver = psutil.Process(self.process.pid)
         memory = {"driver JVM": 0, "driver Python": driver.memory_info().rss, "workers": 0}
         opened = driver.num_fds()
@@ -87,9 +99,27 @@ class Run:
             "open files": opened,
             "checkpoint files": _files(self.directory / "checkpoint"),
             "worker files": _files(self.directory / "local"),
+            "window files": sum(_files(path) for path in self._folders()),
+            "window bytes": sum(_bytes(path) for path in self._folders()),
+            "open rows": sum(self.open_rows().values()),
+            **{f"{name} rows": _mean([rows for rows, _ in states[name]]) for name in windows.OPERATORS},
+            **{f"{name} bytes": _mean([size for _, size in states[name]]) for name in windows.OPERATORS},
             "batch ms": statistics.median(durations) if durations else float("nan"),
             "batches": len(durations),
         }
+
+    def open_rows(self) -> dict[str, int]:
+        """The rows in the state of each operator with windows, as `hintplan state` has them."""
+        found = read_state(self._plan, self.directory / "checkpoint", entries=windows.OPERATORS)
+        return {
+            operator.id: sum(entry.amount.rows for entry in operator.entries)
+            for query in found.queries
+            for operator in query.operators
+        }
+
+    def _folders(self) -> list[Path]:
+        """The folders of the state of windows: the queries that have some keep no other state."""
+        return [self.directory / "checkpoint" / query / "state" for query in windows.QUERIES]
 
     def stop(self) -> None:
         """End the run after the batch in progress."""
@@ -99,6 +129,20 @@ class Run:
 
 def _files(directory: Path) -> int:
     return sum(len(names) for _, _, names in os.walk(directory))
+
+
+def _bytes(directory: Path) -> int:
+    size = 0
+    for path in directory.rglob("*"):
+        try:
+            size += path.stat().st_size
+        except FileNotFoundError:  # the run has just removed it
+            continue
+    return size
+
+
+def _mean(values: Sequence[float]) -> float:
+    return statistics.mean(values) if values else float("nan")
 
 
 def soak(minutes: float, seed: int, directory: Path) -> list[str]:
@@ -121,11 +165,14 @@ def soak(minutes: float, seed: int, directory: Path) -> list[str]:
                 print(_line(passed, samples[-1], feed), flush=True)
         right = _reaches(feed, run, _LAST_BATCHES_SECONDS)
         wrong = [] if right else [f"the totals are {totals(directory)}, and should be {feed.expected}"]
+        wrong += _wrong_tables(feed, directory)
         if run.ended:
             wrong.append(f"the run has ended: {(directory / 'stderr').read_text()[-2000:]}")
     finally:
         if not run.ended:
             run.stop()
+    wrong += _differences("rows in state", run.open_rows(), feed.windows.open_rows())
+    wrong += _differences("late rows", run.late, dict.fromkeys(windows.OPERATORS, feed.windows.late))
     for name, bound in BOUNDS.items():
         found = grows([sample[name] for sample in samples if sample[name] == sample[name]], bound)
         wrong += [f"{name} {found}"] if found else []
@@ -142,12 +189,39 @@ def _reaches(feed: Feed, run: Run, seconds: float) -> bool:
     return False
 
 
+def _wrong_tables(feed: Feed, directory: Path) -> list[str]:
+    """What is wrong with the tables of windows, once they have had time to become right."""
+    wanted = feed.windows.expected()
+    deadline = time.monotonic() + _LAST_BATCHES_SECONDS
+    while (found := windows.stored(directory)) != wanted and time.monotonic() < deadline:
+        time.sleep(5)
+    return [
+        f"{name} has lost {(rows - found[name]).total():,} of {rows.total():,} rows, "
+        f"and has {(found[name] - rows).total():,} others"
+        for name, rows in wanted.items()
+        if found[name] != rows
+    ]
+
+
+def _differences(title: str, found: Mapping[str, int], wanted: Mapping[str, int]) -> list[str]:
+    return [
+        f"{title} of {name}: {found[name]:,}, and should be {n:,}" for name, n in wanted.items() if found[name] != n
+    ]
+
+
 def _line(passed: float, sample: Mapping[str, float], feed: Feed) -> str:
     memory = " · ".join(f"{n} {sample[n] / MIB:,.0f} MiB" for n in ("driver JVM", "driver Python", "workers"))
     files = " · ".join(f"{n} {sample[n]:,.0f}" for n in ("open files", "checkpoint files", "worker files"))
+    states = " · ".join(
+        f"{name} {sample[f'{name} rows']:,.0f} rows {sample[f'{name} bytes'] / 1024:,.1f} KiB"
+        for name in windows.OPERATORS
+    )
     return (
         f"{passed / 60:5.1f} min  {memory} · {files} · {sample['batches']:.0f} batches of {sample['batch ms']:,.0f} ms"
-        f" · {feed.files} files in"
+        f" · {feed.files} files in\n"
+        f"           {states} · {sample['open rows']:,.0f} open rows · "
+        f"{sample['window bytes'] / 1024:,.0f} KiB in {sample['window files']:,.0f} files of windows · "
+        f"{feed.windows.late:,} late rows in"
     )
 
 
@@ -160,7 +234,7 @@ def main() -> int:
         wrong = soak(given.minutes, given.seed, Path(folder))
     for text in wrong:
         print(f"wrong: {text}")
-    print("nothing grew, and the totals are right" if not wrong else f"{len(wrong)} wrong")
+    print("nothing grew, and the totals, windows and late rows are right" if not wrong else f"{len(wrong)} wrong")
     return 1 if wrong else 0
 
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tests.soak.windows import OPERATORS
+
 __all__ = ["BOUNDS", "Bound", "grows"]
 
 MIB = 1 << 20
@@ -38,8 +40,17 @@ BOUNDS = {
     "checkpoint files": Bound(share=0.25, least=150),
     "worker files": Bound(share=0.25, least=100),
     "batch ms": Bound(share=0.6, least=1500),
+    "window files": Bound(share=0.25, least=60),
+    "window bytes": Bound(share=0.25, least=256 << 10),
+    "open rows": Bound(share=0.6, least=300),
+    **{f"{name} rows": Bound(share=0.3, least=50) for name in OPERATORS},
+    **{f"{name} bytes": Bound(share=0.3, least=8 << 10) for name in OPERATORS},
 }
-"""By quantity, in bytes, files, or milliseconds of the median batch. The JVM's heap is bounded by its settings."""
+"""By quantity, in bytes, files, rows, or milliseconds of the median batch. The JVM's heap is bounded by its settings.
+
+The rows and bytes of an operator are the means of a minute's batches. The open rows are counted at one moment, when a
+window may have just begun or be about to close.
+"""
 
 
 def grows(samples: Sequence[float], bound: Bound) -> str | None:

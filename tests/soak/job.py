@@ -1,7 +1,8 @@
 """The job of the soak: orders with a price that is looked up, joined with customers, totals by country into SQLite.
 
 Customers are all there from the first batch on and orders are forgotten after a minute, so that the state has a size
-that it keeps, and every total is known from what was written: a sum in Python, file by file.
+that it keeps, and every total is known from what was written: a sum in Python, file by file. The orders have windows of
+event time, too (:mod:`tests.soak.windows`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import hintplan
 from hintplan.plans.model.plan import Plan
+from tests.soak import windows
 
 __all__ = ["Feed", "compiled", "totals"]
 
@@ -29,7 +32,8 @@ def compiled(directory: Path) -> Plan:
     database = f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory}/"
     script = f"""
     SET 'table.exec.state.ttl' = '1 d';
-    CREATE TABLE orders (id BIGINT, customer BIGINT, product BIGINT, n BIGINT, pt AS PROCTIME()) WITH ({files}orders');
+    CREATE TABLE orders (id BIGINT, customer BIGINT, product BIGINT, n BIGINT, pt AS PROCTIME(), {windows.COLUMNS})
+      WITH ({files}orders', 'source.max-files-per-trigger' = '{windows.FILES_OF_A_BATCH}');
     CREATE TABLE customers (customer BIGINT, country STRING) WITH ({files}customers');
     CREATE TABLE prices (product BIGINT, price BIGINT) WITH ({database}prices.db', 'table-name' = 'prices',
       'lookup.cache' = 'PARTIAL', 'lookup.partial-cache.max-rows' = '200',
@@ -37,6 +41,8 @@ def compiled(directory: Path) -> Plan:
     CREATE TABLE totals (
       country STRING, orders BIGINT, amount BIGINT, dearest BIGINT, PRIMARY KEY (country) NOT ENFORCED)
       WITH ({database}result.db', 'table-name' = 'totals');
+    {windows.tables(lambda name: f"{database}result.db', 'table-name' = '{name}'")}
+    {windows.inserts()}
     INSERT INTO totals
     SELECT country, COUNT(*), SUM(amount), MAX(amount) FROM (
       SELECT /*+ STATE_TTL('p' = '1 min', 'c' = '1 d') */ c.country, p.amount FROM (
@@ -54,6 +60,7 @@ class Feed:
     def __init__(self, directory: Path, seed: int) -> None:
         self._directory = directory
         self._dice = random.Random(seed)
+        self.windows = windows.Orders(seed)
         self.files = 0
         self._count: Counter[str] = Counter()
         self._amount: Counter[str] = Counter()
@@ -70,11 +77,14 @@ class Feed:
 
     def add(self) -> None:
         """One more file of orders; some have no customer, some no product."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for index in range(_ROWS):
             customer, product = self._dice.randrange(_CUSTOMERS + 9), self._dice.randrange(_PRODUCTS + 9)
             n = self._dice.randint(1, 5)
             rows.append({"id": self.files * _ROWS + index, "customer": customer, "product": product, "n": n})
+        self.windows.time(self.files, rows)
+        for row in rows:
+            customer, product, n = row["customer"], row["product"], row["n"]
             if customer in self._country and product in self._price:
                 country, amount = self._country[customer], n * self._price[product]
                 self._count[country] += 1

@@ -108,6 +108,7 @@ _ELSEWHERE: dict[str, str] = {
         ("TO_CHAR", "FORMAT_TIMESTAMP"), "write DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm:ss'), or CAST(x AS STRING)"
     ),
     **dict.fromkeys(("GETDATE", "SYSDATE", "SYSTIMESTAMP"), "write CURRENT_TIMESTAMP"),
+    "WINDOW": _WINDOW[1],
     "CURDATE": "write CURRENT_DATE",
     "UNIX_MILLIS": "write UNIX_TIMESTAMP(s), in seconds",
     **dict.fromkeys(("TO_UNIXTIME", "EPOCH"), "write UNIX_TIMESTAMP(DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm:ss'))"),

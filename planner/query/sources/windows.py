@@ -139,7 +139,7 @@ def _bound(context: Context, call: WindowCall, function: _Function) -> Mapping[s
         bound[name] = argument
     for name in parameters:
         if name not in bound and name != "OFFSET":
-            raise source.error(f"{call.function} has no argument {name}", call.offset, advice)
+            raise source.error(f"{call.function} needs the argument {name}", call.offset, advice)
     for name, argument in bound.items():
         kind = {"DATA": "table", "TIMECOL": "descriptor"}.get(name, "value")
         if argument.kind != kind:

@@ -39,16 +39,19 @@ def check_calls(calls: Calls, types: Mapping[str, str], plan: Declared, path: st
         yield from (_check_users_call(call, types, plan, here) if call.is_users else _check_call(call, types, here))
 
 
-def needs_every_row(calls: Calls, *, insert_only: bool, functions: Mapping[str, Function]) -> str | None:
+def needs_every_row(
+    calls: Calls, *, insert_only: bool, functions: Mapping[str, Function], values_merge: bool = False
+) -> str | None:
     """Return the reason why partial sums cannot replace the rows of the calls, or None if they can.
 
     Values that must be kept one by one cannot be summed up beforehand: with DISTINCT, and where rows may be retracted
     for MIN, MAX and functions that depend on the order of rows. A user's function must have ``merge``. Its input must
-    be insert-only, because a row can only be retracted from the accumulator to which it was added.
+    be insert-only, because a row can only be retracted from the accumulator to which it was added. ``values_merge`` is
+    true if the values of DISTINCT are a part of the partial sums.
     """
     for call in calls:
         extreme = call.function in ("MIN", "MAX")
-        if call.distinct and not extreme:
+        if call.distinct and not extreme and not values_merge:
             return f"{call.function} DISTINCT keeps every value"
         if call.is_users and not insert_only:
             return f"{call.function} takes rows of a changing input back from what it has of them"

@@ -70,6 +70,7 @@ def _load(reader: DataFrameReader | DataStreamReader, read: TableRead, *, once: 
         limit="" if limit is None else str(limit),
         once="true" if once else "",
         last="true" if read.last_row else "",
+        table=read.name,
     ).load()
 
 
@@ -93,6 +94,7 @@ class DatagenSource(DataSource):
             limit=int(limit) if limit else None,
             once=bool(self.options["once"]),
             last=bool(self.options["last"]),
+            table=self.options["table"],
         )
 
     def _specs(self) -> tuple[FieldSpec, ...]:
@@ -126,7 +128,8 @@ class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[mi
     ``rate`` is in rows per second, ``limit`` is the total number of rows, and ``clock`` returns the time in ms. Before
     version 4.2, Spark does not pass the start offset; planning continues from the last planned offset, also after a
     restart. With these versions, ``once`` means that a single micro-batch reads all rows and the query then ends. With
-    ``last``, rows have the column ``LAST``, which is true in row ``limit``.
+    ``last``, rows have the column ``LAST``, which is true in row ``limit``. A reader that starts behind that row raises
+    RunError with the name of the ``table``.
     """
 
     def __init__(
@@ -137,9 +140,11 @@ class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[mi
         limit: int | None,
         once: bool = False,
         last: bool = False,
+        table: str = "",
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.specs = specs
+        self.table = table
         self.rate = rate
         self.limit = limit
         self.once = once
@@ -162,6 +167,12 @@ class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[mi
         now = self.clock()
         at_end = start is None and self.once
         start = start or self.planned or self.initialOffset()
+        if self.last and self.limit is not None and start["row"] > self.limit:
+            raise RunError(
+                f"table {self.table} has made {start['row']:,} rows, and now ends with row {self.limit:,}: no last row "
+                "can come, and windows over the table would stay open",
+                hint=f"let it end with row {start['row'] + 1} or a later one, or start with a new checkpoint",
+            )
         if self.started is None:
             self.started = (start["row"], now)
         if at_end and self.limit is not None:

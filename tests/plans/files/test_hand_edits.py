@@ -68,6 +68,11 @@ def test_formatting_and_key_order_do_not_matter(plan_text: str, plan: hintplan.P
             "bad duration '': argument is an empty- or whitespace-only string\n  hint: write a duration such as '1 h'",
         ),
         (
+            '"soon"',
+            "bad duration 'soon': text does not start with a number, and is not a valid ISO-8601 duration format: soon"
+            "\n  hint: write a number and a unit: '500 ms', '10 s', '15 min', '12 h', '1 d'",
+        ),
+        (
             '"9223372036854775807 d"',
             "bad duration '9223372036854775807 d': The value '9223372036854775807' cannot be represented as Duration "
             "(numeric overflow).",

@@ -13,7 +13,9 @@ from hintplan.plans.analysis.streaming_queries import queries
 from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.checkpoint.continuation import continuation, record_after
 from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
-from hintplan.plans.compare.query_record import QueryRecord
+from hintplan.plans.checkpoint.report import check_text
+from hintplan.plans.compare.carryover import continued_states
+from hintplan.plans.compare.query_record import QueryRecord, StateRecord
 from hintplan.plans.edit.edit import remove_value, set_value
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files.codec import dumps, loads
@@ -166,6 +168,44 @@ def test_a_target_leaves_a_query_without_consent_and_comes_back() -> None:
     found = continuation(without, compiled())
     assert found.queries[0].called == ("sink_counts", "sink_late_bids")
     assert not found.loses
+
+
+TWO_SCANS, ONE_SCAN = HOURS + DAYS, HOURS + HOURS.replace("HOUR", "DAY")
+
+
+@pytest.mark.parametrize("inserts", [TWO_SCANS, ONE_SCAN])
+def test_a_window_that_another_query_computes_too_is_new_there_and_goes_without_consent(inserts: str) -> None:
+    """The query that gets the target computes the window of the other one only for its late rows."""
+    plain, with_late = compiled(None, inserts=inserts), compiled(inserts=inserts)
+    running = started(plain)
+    found = continuation(running, with_late)
+    first, second = found.verdicts
+    assert [sink for sink, _ in first.writes] == ["sink_counts", "sink_late_bids"]
+    assert [(state.operator, state.outcome, state.late) for state in first.states] == [
+        ("window_bids", "carries over", False),
+        ("window_bids_in_counts", "new", True),
+    ]
+    assert [source.outcome for source in first.sources] == ["new"] * (inserts == TWO_SCANS)
+    assert [(state.operator, state.outcome, state.late) for state in second.states] == [
+        ("window_bids_in_counts", "carries over", False)
+    ]
+    said = (
+        "  window_bids_in_counts          new            only to write its late rows, another query writes its results"
+    )
+    assert said in check_text(found, running, with_late).splitlines()
+    assert not found.loses
+    back = continuation(started(plain, with_late), plain)
+    assert not back.loses
+    assert [state.outcome for verdict in back.verdicts for state in verdict.states] == ["carries over"] * 2
+
+
+def test_results_are_not_made_of_a_state_that_was_only_kept_for_late_rows() -> None:
+    """Such a state may have begun later than its query."""
+    results = StateRecord(operator="window_bids", lineage="a")
+    only_late = replace(results, late=True)
+    assert continued_states([only_late], [results]) == {}
+    assert continued_states([results], [only_late]) == {"window_bids": results}
+    assert continued_states([only_late], [only_late]) == {"window_bids": only_late}
 
 
 def test_a_new_checkpoint_names_the_query_after_the_operator_and_keeps_it_so() -> None:

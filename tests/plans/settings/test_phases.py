@@ -105,6 +105,33 @@ def test_explain_says_which_aggregate_cannot_follow() -> None:
     ]
 
 
+WINDOWS = """
+CREATE TABLE o (c STRING, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '4' SECOND)
+WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'o', 'late-rows.target' = 'late');
+CREATE TABLE late (c STRING, v BIGINT, ts TIMESTAMP(3), operator STRING, watermark TIMESTAMP_LTZ(3))
+WITH ('connector' = 'print');
+CREATE TABLE r (c STRING, n BIGINT) WITH ('connector' = 'print');
+INSERT INTO r SELECT c, COUNT({}) FROM TABLE({}) GROUP BY c, window_start, window_end;
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "window"),
+    [
+        ("*", "TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '10' SECOND)"),
+        ("DISTINCT v", "SESSION(TABLE o PARTITION BY c, DESCRIPTOR(ts), INTERVAL '10' SECOND)"),
+    ],
+)
+def test_late_rows_of_a_table_need_one_phase(value: str, window: str) -> None:
+    plan = compile_script(WINDOWS.format(value, window), {KEY: "TWO_PHASE"}).plan
+    said = "TWO_PHASE (config) · runs in one phase: its late rows go to a table one by one (late-rows.target)"
+    assert said in plan_tree(plan)
+    without, _ = set_value(plan, "watermark_o.watermark.late-rows.target", "none")
+    # Sessions keep the values of DISTINCT, so tasks can merge their rows to sessions all the same.
+    assert "TWO_PHASE (config)" in plan_tree(without)
+    assert "runs in one phase" not in plan_tree(without)
+
+
 @pytest.mark.parametrize(
     ("path", "value", "answer"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hintplan
-from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.types import to_arrow
@@ -31,7 +31,6 @@ BATCH: dict[str, Any] = json.loads(
 )
 """By program, the rows of Flink's batch mode, or the error."""
 REFUSED = {
-    "tumble, NULL time": "Flink leaves the row out, and ours fails, as in a stream",
     "hop, slide larger than size": "Flink refuses it in a stream, and ours in both modes",
     "deduplicate by rowtime below a window": "not built",
     "interval join, how much the watermark is held back": "not built",
@@ -50,6 +49,22 @@ OF_STREAMS = (
 
 No row of these programs is behind the watermark, so Flink's streams lose no rows.
 """
+NULL_TIMES = """
+SET 'execution.runtime-mode' = 'batch';
+CREATE TABLE s (k STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{directory}/s');
+CREATE TABLE windows (k STRING, started TIMESTAMP(3))
+WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{directory}/windows');
+CREATE TABLE sessions (k STRING, started TIMESTAMP(3))
+WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{directory}/sessions');
+CREATE TABLE all_rows (k STRING)
+WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{directory}/all_rows');
+INSERT INTO windows SELECT k, window_start FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '5' SECOND));
+INSERT INTO sessions SELECT k, window_start
+FROM TABLE(SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '5' SECOND)) GROUP BY k, window_start, window_end;
+INSERT INTO all_rows SELECT k FROM s;
+"""
+SECOND_ONE = datetime(2024, 1, 1, 0, 0, 1)
 PROGRAMS = [name for name, answer in BATCH.items() if "rows" in answer and name not in REFUSED]
 
 
@@ -118,8 +133,15 @@ def test_a_batch_job_has_the_rows_of_a_stream_where_flinks_batch_mode_has_none(
     assert result(name, tmp_path) == left_by(flink_output(name))
 
 
-def test_null_in_the_rowtime_fails_a_batch_job(spark: SparkSession, tmp_path: Path) -> None:
-    plan = hintplan.compile_sql(batch_script("tumble, NULL time", tmp_path))
-    write_input("tumble, NULL time", plan, tmp_path)
-    with pytest.raises(RunError, match="'ts' is the rowtime, and a row has NULL in it"):
-        execute(plan, spark).await_termination(DEADLINE_SECONDS)
+def test_windows_of_a_batch_job_leave_out_rows_with_null_in_the_rowtime(spark: SparkSession, tmp_path: Path) -> None:
+    plan = hintplan.compile_sql(NULL_TIMES.format(directory=tmp_path))
+    (tmp_path / "s").mkdir()
+    rows = [{"k": "a", "ts": SECOND_ONE}, {"k": "b", "ts": None}, {"k": "c", "ts": SECOND_ONE}]
+    schema = pa.schema([("k", pa.string()), ("ts", pa.timestamp("us"))])
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "s" / "0.parquet")
+    assert execute(plan, spark).await_termination(DEADLINE_SECONDS)
+    written = {
+        name: sorted(pyarrow.dataset.dataset(tmp_path / name, format="parquet").to_table()["k"].to_pylist())
+        for name in ("windows", "sessions", "all_rows")
+    }
+    assert written == {"windows": ["a", "c"], "sessions": ["a", "c"], "all_rows": ["a", "b", "c"]}

@@ -22,8 +22,8 @@ from hintplan.plans.declarations.types import parse_type
 from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.buckets import bucket_ids, murmur3
 from hintplan.runtime.engine.pack import PACKED_DDL, TICK, Packing, hashed
-from hintplan.runtime.engine.rows import ArrowRows
-from hintplan.runtime.engine.shared import shared_rows
+from hintplan.runtime.engine.rows import ArrowRows, PackedFor
+from hintplan.runtime.engine.shared import shared_input, shared_rows
 from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.operator import InputSpec, StatefulOperator
 from hintplan.runtime.spark.failure import root_cause
@@ -229,16 +229,26 @@ def test_operators_chain_within_one_batch(session: SparkSession, tmp_path: Path)
     assert query.lastProgress.observedMetrics["second"].reports == PARTITIONS
 
 
-def test_what_several_operators_read_is_computed_once_a_batch(session: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_several_operators_read_is_computed_once_a_batch(
+    session: SparkSession, tmp_path: Path, packed: bool
+) -> None:
     add_file(session, tmp_path, 0, 99)
     add_file(session, tmp_path, 100, 149)
     log = tmp_path / "calls"
     first = applied("first", counting(ROWS, ("k",), log=str(log)), [read_files(session, tmp_path)], tmp_path)
-    read = shared_rows(first, first.schema, PARTITIONS, "first")
+    third_left = PackedFor(operator="third", side=0)
+    read = (
+        shared_input(first, first.schema, PARTITIONS, "first", reader=third_left, route=("k",))
+        if packed
+        else shared_rows(first, first.schema, PARTITIONS, "first")
+    )
     second = applied("second", counting(ROWS, ("id",)), [read], tmp_path)
     both = counting(ROWS, ("k",), sides=2)
     third = applied("third", both, [read, second], tmp_path).in_spark("sink").select("id", "side")
     evens = read.in_spark("evens").where("id % 2 = 0").selectExpr("id", "2 as side")
+    functions = third._jdf.queryExecution().analyzed().toString().count("MapInArrow for third")
+    assert functions == (1 if packed else 2), "rows that are packed for it go to it"
     query = run_once(third.unionAll(evens), tmp_path)
     assert log.stat().st_size == PARTITIONS * 2, "once in each partition and batch"
     found = [batch.observedMetrics for batch in query.recentProgress]

@@ -165,7 +165,7 @@ def test_after_the_end_of_the_source_nothing_is_open(tmp_path: Path) -> None:
     assert two_operators(stages, 0, [(1, 1_000), (2, 2_500), (1, 3_000)]) == []
     assert two_operators(stages, 1, [], ending=[0]) == [(1, 9_999, 2), (2, 9_999, 1)]
     for name in ("first", "second"):
-        watermark, _, late, still_open = zip(*(report.metrics[-4:] for report in stages.reports[name]), strict=True)
+        watermark, _, _, late, still_open = zip(*(report.metrics[-5:] for report in stages.reports[name]), strict=True)
         assert (set(watermark), sum(late), sum(still_open)) == ({FOREVER}, 0, 0)
 
 
@@ -188,7 +188,7 @@ def test_of_two_sources_the_lower_counts_and_one_without_rows_holds_all(tmp_path
         == Model(size=2_000).counts(batches, ["a", "b"])
         == [[], [], [(1, 1_999, 1)], [(1, 11_999, 1), (2, 11_999, 1)]]
     )
-    held = {report.metrics[-3] for report in stages.reports["both"]}
+    held = {report.metrics[-4] for report in stages.reports["both"]}
     assert held == {1}, "the second source holds the watermark back"
 
 

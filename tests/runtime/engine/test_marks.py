@@ -20,7 +20,7 @@ from hintplan.runtime.engine.marks import (
 )
 from hintplan.runtime.engine.pack import MARK, TICK, Packing
 from hintplan.runtime.engine.rows import Report
-from hintplan.runtime.engine.shared import _Packing, unpacked
+from hintplan.runtime.engine.shared import _Packing, unpacked, unpacked_input
 from hintplan.runtime.operator import DELETE, INSERT, KIND, NEVER, UPDATE_AFTER
 
 DATA = pa.schema([("k", pa.int64())])
@@ -119,3 +119,17 @@ def test_shared_rows_pass_marks_on(marks: bool) -> None:
     rows = pa.concat_tables(unpacked(packing([]), report))
     assert rows["k"].to_pylist() == [1, 2, 3]
     assert report.marks == ({(7, ""): 30} if marks else {})
+
+
+@pytest.mark.parametrize("marks", [True, False])
+def test_rows_packed_for_a_join_are_rows_for_other_readers(marks: bool) -> None:
+    packing = Packing(side=1, schema=DATA, route=("k",), buckets=(2, 0), tables=reading, as_they_are=True, marks=marks)
+    rows, reports = [], []
+    for bucket in (2, 0):
+        report = Report()
+        packed = (batch.filter(pa.compute.equal(batch["bucket"], bucket)) for batch in packing([]))
+        rows += [row for table in unpacked_input(packed, report) for row in table.to_pylist()]
+        reports.append(report.marks)
+    assert sorted(row["k"] for row in rows) == [1, 2, 3]
+    assert [set(row) for row in rows] == [{"k"}] * 3
+    assert reports == [{(7, ""): 30} if marks else {}] * 2

@@ -1,6 +1,8 @@
-"""Random histories for kernels that go by the watermark: rows in batches, and the watermark after each.
+"""Random histories for the tests of one kernel (../operators/): rows in batches, and the watermark after each.
 
-A history ends with a batch without rows, which closes all windows.
+The watermark is drawn, too, so a kernel meets any watermark, also ones that no delay would give. A history ends with a
+batch without rows, which closes all windows. test_histories.py draws rows only, for whole plans that compute their
+watermarks.
 """
 
 from __future__ import annotations

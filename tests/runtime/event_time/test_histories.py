@@ -1,6 +1,7 @@
-"""Operators put out what their models do, batch by batch, over random rows of which some are late.
+"""Plans put out what the models of their operators do, batch by batch, over random rows of which some are late.
 
-Rows come in random batches to one, two or five partitions, and the number of partitions changes between batches.
+Rows come in random batches to one, two or five partitions, and the number of partitions changes between batches. The
+assigners of the plans compute the watermarks. histories.py draws these, for tests of a kernel alone.
 """
 
 from __future__ import annotations

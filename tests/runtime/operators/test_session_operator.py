@@ -10,6 +10,7 @@ import pytest
 
 from hintplan.plans.declarations.computations import AggregateCall
 from hintplan.plans.declarations.windows import Window
+from hintplan.plans.operators import WindowAggregate
 from hintplan.runtime.operators.session import SessionOperator
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import colliding_hash, stable_hash
@@ -135,3 +136,14 @@ def test_a_batch_reads_only_buckets_that_its_rows_or_the_watermark_can_reach() -
     read.clear()
     run.batch([given([Row(9_900, "9900", 1)])], 149)
     assert {name.split("/")[0] for name in read} == {"sessions@9950"}
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_the_plan_says_in_one_phase_of_exactly_those_sessions_that_run_in_one(distinct: bool) -> None:
+    calls = (AggregateCall(name="n", function="COUNT", argument="v", type="BIGINT", distinct=distinct),)
+    planned = WindowAggregate(
+        id="a", inputs=("i",), keys=("k",), time="at", window=Window(type="session", gap="1 s"), aggregates=calls,
+        state=(), changelog=("+I",),
+    )  # fmt: skip
+    (spec,) = operator(calls).inputs
+    assert (spec.presum is None) == (planned.one_phase_because(insert_only=True) is not None)

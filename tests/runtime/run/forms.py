@@ -1,7 +1,7 @@
 """One query for each form of SQL that has an operator or a rewriting of its own, and what it gives, by hand.
 
 All of them are written into one changelog, each with its name, so that a run costs one query. The rows come in two
-parts, so that states are read again.
+parts, so that states are read again. At the end of the second part, all windows close.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ SECOND: list[dict[str, Any]] = [
     {"id": 5, "k": "b", "v": 30, "w": 1, "ts": "2024-01-01T00:00:01", "buyer": {"city": "Rom"}, "tags": [None]},
 ]
 DIMS = [{"code": "A", "name": "One"}, {"code": "A", "name": "Two"}, {"code": "B", "name": "Two"}]
+BOUNDS = "window_start, window_end"
+SECONDS = "TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' SECOND))"
 FORMS: dict[str, tuple[str, list[Row]]] = {
     "values": (
         "SELECT {}, t.id, r.n FROM t JOIN (VALUES ('a', 'first'), ('c', 'third')) AS r(k, n) ON t.k = r.k",
@@ -86,7 +88,24 @@ FORMS: dict[str, tuple[str, list[Row]]] = {
         "ON d.code = UPPER(t.k) AND UPPER(d.name) = 'ONE'",
         [(1, "One"), (2, "One"), (3, None), (4, "One"), (5, None)],
     ),
+    "window join": (
+        f"SELECT {{}}, a.n, CONCAT(b.k, CAST(b.v AS STRING)) FROM (SELECT COUNT(*) AS n, {BOUNDS} FROM {SECONDS} "
+        f"GROUP BY {BOUNDS}) AS a JOIN (SELECT k, MAX(v) AS v, {BOUNDS} FROM {SECONDS} GROUP BY k, {BOUNDS}) AS b "
+        "ON a.window_start = b.window_start AND a.window_end = b.window_end",
+        [(1, "a20"), (2, "a40"), (2, "b30"), (1, "a10")],
+    ),
+    "session": (
+        f"SELECT {{}}, COUNT(*), CONCAT(k, DATE_FORMAT(window_end, 'ss')) FROM TABLE(SESSION(TABLE t PARTITION BY k, "
+        f"DESCRIPTOR(ts), INTERVAL '1' SECOND)) GROUP BY k, {BOUNDS}",
+        [(1, "a02"), (2, "a04"), (2, "b03")],
+    ),
+    "first of a window": (
+        f"SELECT {{}}, id, k FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY {BOUNDS} ORDER BY v DESC) AS n FROM "
+        "TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND))) WHERE n = 1",
+        [(4, "a")],
+    ),
 }
+"""By name a query and its rows. The watermark comes to 2 s with the first part, so row 5 is late for its second."""
 
 
 def plan_of(directory: Path) -> Plan:
@@ -98,7 +117,7 @@ def plan_of(directory: Path) -> Plan:
     script = f"""
     CREATE TABLE t (
       id BIGINT, k STRING, v BIGINT, w BIGINT, ts TIMESTAMP(3), buyer ROW<city STRING, zip INT>, tags ARRAY<STRING>,
-      WATERMARK FOR ts AS ts
+      WATERMARK FOR ts AS ts - INTERVAL '1' SECOND
     ) WITH ({files}, 'path' = '{directory / "t"}');
     CREATE TABLE dims (code STRING, name STRING) WITH (
       'connector' = 'python',

@@ -6,14 +6,14 @@ import pytest
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from hintplan.runtime.spark.planning import plan_batches_as_a_whole, plan_wide_rows
-from hintplan.runtime.spark.session import (
-    prepare_session,
-)
+from hintplan.runtime.spark import planning
+from hintplan.runtime.spark.planning import plan_batches_as_a_whole, plan_wide_rows, shuffle_without_checksums
+from hintplan.runtime.spark.session import prepare_session
 
 pytestmark = pytest.mark.spark
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
+CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum.enabled"
 CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
 
 
@@ -43,3 +43,24 @@ def test_conditions_of_wide_rows_are_not_inferred_from_each_other(
     monkeypatch.setattr(type(spark.sparkContext), "getConf", lambda _: started)
     plan_wide_rows(own, 501)
     assert own.conf.get(CONSTRAINTS) == "true"
+
+
+@pytest.mark.parametrize(
+    ("is_local", "configured", "expected"),
+    [(True, {}, "false"), (False, {}, "true"), (True, {CHECKSUMS: "true"}, "true")],
+    ids=["this machine", "a cluster", "configured"],
+)
+def test_rows_that_stay_on_this_machine_are_shuffled_without_checksums(
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    is_local: bool,
+    configured: dict[str, str],
+    expected: str,
+) -> None:
+    own = prepare_session(spark, time_zone="UTC", once=True)
+    own.conf.set(CHECKSUMS, "true")
+    started = SparkConf(loadDefaults=False).setAll(list(configured.items()))
+    monkeypatch.setattr(type(spark.sparkContext), "getConf", lambda _: started)
+    monkeypatch.setattr(planning, "shares_machine", lambda _: is_local)
+    shuffle_without_checksums(own)
+    assert own.conf.get(CHECKSUMS) == expected

@@ -24,10 +24,10 @@ DEADLINE_SECONDS = 300
 
 def test_each_form_gives_its_rows_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     plan = forms.plan_of(tmp_path)
-    for add in (forms.add_first, forms.add_second):
+    for add, ends in ((forms.add_first, {"once": True}), (forms.add_second, {"drain": True})):
         add(tmp_path)
         checkpoint = str(tmp_path / "checkpoint")
-        execution = execute(plan, spark, checkpoint=checkpoint, once=True, policy=Policy(modules=forms.MODULES))
+        execution = execute(plan, spark, checkpoint=checkpoint, policy=Policy(modules=forms.MODULES), **ends)
         assert execution.await_termination(DEADLINE_SECONDS)
     forms.check(tmp_path)
 
@@ -38,11 +38,11 @@ def test_each_form_gives_its_rows_after_a_restart(spark: SparkSession, tmp_path:
 def test_each_form_gives_its_rows_on_spark_connect(tmp_path: Path) -> None:
     hintplan.dump(forms.plan_of(tmp_path), tmp_path / "plan.json")
     modules = [argument for module in forms.MODULES for argument in ("--allow-module", module)]
-    command = ["-m", "hintplan", "run", "plan.json", "--once", "--checkpoint", "state", "--remote", "local[2]"]
-    for add in (forms.add_first, forms.add_second):
+    command = ["-m", "hintplan", "run", "plan.json", "--checkpoint", "state", "--remote", "local[2]"]
+    for add, end in ((forms.add_first, "--once"), (forms.add_second, "--drain")):
         add(tmp_path)
         done = subprocess.run(
-            [sys.executable, *command, *modules],
+            [sys.executable, *command, end, *modules],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
             capture_output=True,

@@ -158,7 +158,7 @@ def test_a_record_has_event_time_only_if_an_operator_goes_by_it() -> None:
     operators = json.loads(out.getvalue())["operators"]
     assert "event_time" not in operators["join_o_c"]
     assert operators["window_o"]["event_time"] == {
-        "watermark": 19_000, "held_by": "watermark_o", "late_rows": 1, "waiting_rows": 2,
+        "watermark": 19_000, "held_by": "watermark_o", "split": None, "late_rows": 1, "waiting_rows": 2,
     }  # fmt: skip
 
 

@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 
 import pyspark
+import pytest
 from pyspark import cloudpickle
 
 from hintplan.runtime.connectors.print_sink import PrintBatch
+from hintplan.runtime.engine.pack import as_it_is, with_their_marks
 from hintplan.runtime.spark.by_value import ShippedFunction
-from hintplan.runtime.spark.shipping import code_archive
+from hintplan.runtime.spark.map_in_arrow import map_in_arrow
+from hintplan.runtime.spark.shipping import code_archive, ship_code
 from hintplan.runtime.spark.waking import WakingReader
 
 BARE = """
@@ -72,6 +75,73 @@ def test_a_process_that_has_other_code_of_that_name_gets_what_is_carried(tmp_pat
         pickled.append(done.stdout)
     program = "import pickle\nprint([pickle.loads(each)() for each in found])"
     assert bare(tmp_path, pickled, program) == ["[1, 2, 1]"]
+
+
+@pytest.mark.parametrize("listed", ["files", "files/of-a-client"])
+def test_a_task_finds_the_code_that_spark_has_sent_in_the_directory_of_another_session(
+    tmp_path: Path, listed: str
+) -> None:
+    """The path of a task has the file in another directory than that of the query's own session."""
+    archive = code_archive(tmp_path)
+    for session in ("files/of-a-client", "files/another", "files/of-the-query"):
+        (tmp_path / session).mkdir(parents=True)
+    (tmp_path / "files" / "another" / archive.name).write_bytes(b"what another session has sent under this name")
+    pickled = cloudpickle.dumps(ShippedFunction(PrintBatch(identifier="out"), [archive], is_task=True))
+    assert len(pickled) < 10_000
+    archive.rename(tmp_path / "files" / "of-the-query" / archive.name)
+    program = f"""
+import os, pathlib, shutil
+try:
+    pickle.loads(found)
+except RuntimeError as error:
+    print(error)
+os.environ["SPARK_LOCAL_DIRS"] = {str(tmp_path)!r}
+sys.path.insert(1, {str(tmp_path / listed / archive.name)!r})
+task = pickle.loads(found)
+shutil.rmtree({str(tmp_path / "files")!r})
+import hintplan.runtime.engine.pack
+print(type(task).__name__, pathlib.Path(hintplan.__path__[0]).parent.parent == pathlib.Path({str(tmp_path)!r}))
+"""
+    assert bare(tmp_path, pickled, program) == [
+        f"Spark has not sent {archive.name} to the executor, below any of []", "PrintBatch True"
+    ]  # fmt: skip
+
+
+class RemoteSession:
+    """A session of a Spark Connect client as far as code is shipped with it."""
+
+    session_id = "of-a-client"
+
+    def addArtifacts(self, *paths: str, pyfile: bool) -> None:
+        assert pyfile
+        self.sent = paths
+
+
+RemoteSession.__module__ = "pyspark.sql.connect.session"
+
+
+class RemoteStream:
+    """A streaming DataFrame of a client, which keeps the functions that it gets."""
+
+    isStreaming = True
+
+    def __init__(self) -> None:
+        self.sparkSession = RemoteSession()
+        self.pickled: list[int] = []
+
+    def mapInArrow(self, function: object, schema: str) -> RemoteStream:
+        self.pickled.append(len(cloudpickle.dumps(function)))
+        return self
+
+
+def test_a_plan_of_spark_connect_does_not_carry_the_code_with_each_step() -> None:
+    """The server keeps a dozen plans; with the code in each of 45 steps, a plan had 114 MB."""
+    stream = RemoteStream()
+    ship_code(stream.sparkSession)  # type: ignore[arg-type]
+    (archive,) = stream.sparkSession.sent
+    for step in (as_it_is, with_their_marks):
+        map_in_arrow(stream, step, "a int")  # type: ignore[arg-type]
+    assert max(stream.pickled) < 10_000 < Path(archive).stat().st_size
 
 
 PICKLING = """
