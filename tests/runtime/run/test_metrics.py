@@ -109,6 +109,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
             found = Run(process, folder, url, f"http://127.0.0.1:{port}", received)
             for query in ("aggregate_t", "sink_dropped"):
                 found.wait_for_batches(1, query)
+            # The metrics of a batch may be there before its record.
+            wait_for(lambda: any(each.get("sink") == "sink_shown" for each in found.records()), process)
             yield found
 
 
