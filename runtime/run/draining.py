@@ -8,11 +8,10 @@ because all rows that they would read would come too late.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from hintplan.plans.analysis.streaming_queries import Query
@@ -26,7 +25,7 @@ from hintplan.runtime.checkpoint.parts import last_batches
 from hintplan.runtime.spark.ending import CONTENT, ENDING_FOLDER
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.session import is_remote
-from hintplan.runtime.storage.files import files_at
+from hintplan.runtime.storage.files import publish_each, published_by_task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,26 +63,13 @@ def write_endings(
     earlier run has written stays.
     """
     paths = {query: f"{query}/{ENDING_FOLDER}/{last_batches(there, folder)[1] + 1}" for query, folder in logs.items()}
+    root, contents = reached_by_workers(spark, checkpoint), dict.fromkeys(paths.values(), CONTENT)
     if is_remote(spark):
-        write = partial(_write_by_task, root=reached_by_workers(spark, checkpoint), paths=tuple(paths.values()))
-        map_in_arrow(spark.range(1), write, "written string").collect()
+        publish = partial(published_by_task, root=root, contents=contents)
+        map_in_arrow(spark.range(1), publish, "name string").collect()
     else:
-        _write(reached_by_workers(spark, checkpoint), paths.values())
+        publish_each(root, contents)
     return {query: f"{checkpoint.rstrip('/')}/{path}" for query, path in paths.items()}
-
-
-def _write(root: str, paths: Iterable[str]) -> None:
-    files = files_at(root)
-    for path in paths:
-        files.publish(path, CONTENT)
-        files.settle(path.rpartition("/")[0])
-
-
-def _write_by_task(batches: Iterable[pa.RecordBatch], *, root: str, paths: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Write the files in the task that has an input row, since only the server of Spark Connect reaches them."""
-    if any(batch.num_rows for batch in list(batches)):
-        _write(root, paths)
-        yield pa.record_batch([pa.array(paths, pa.string())], names=["written"])
 
 
 def refuse_drained(before: Drained, timed: Collection[str], checkpoint: str, *, drain: bool) -> None:

@@ -7,7 +7,7 @@ files.publish("state/1.1.manifest", b"...")
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import cache
 from typing import Protocol
@@ -109,3 +109,20 @@ def names_by_task(batches: Iterable[pa.RecordBatch], *, directory: str) -> Itera
     """Yield the same names as rows of ``NAMES``, in the task that has an input row."""
     if any(batch.num_rows for batch in list(batches)):
         yield pa.record_batch([pa.array(names_in(directory), pa.string())], schema=NAMES)
+
+
+def publish_each(root: str, contents: Mapping[str, bytes]) -> None:
+    """Publish files below ``root``, by path; a file that exists stays."""
+    files = files_at(root)
+    for path, content in contents.items():
+        files.publish(path, content)
+        files.settle(path.rpartition("/")[0])
+
+
+def published_by_task(
+    batches: Iterable[pa.RecordBatch], *, root: str, contents: Mapping[str, bytes]
+) -> Iterator[pa.RecordBatch]:
+    """Publish the files in the task that has an input row, since only the server of Spark Connect reaches them."""
+    if any(batch.num_rows for batch in list(batches)):
+        publish_each(root, contents)
+        yield pa.record_batch([pa.array(contents, pa.string())], schema=NAMES)

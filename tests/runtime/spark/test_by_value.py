@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pyspark
@@ -16,6 +17,7 @@ from hintplan.runtime.spark.by_value import ShippedFunction
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.shipping import code_archive, ship_code
 from hintplan.runtime.spark.waking import WakingReader
+from hintplan.runtime.storage.files import published_by_task
 
 BARE = """
 import importlib.util, json, pickle, sys
@@ -105,6 +107,19 @@ print(type(task).__name__, pathlib.Path(hintplan.__path__[0]).parent.parent == p
     assert bare(tmp_path, pickled, program) == [
         f"Spark has not sent {archive.name} to the executor, below any of []", "PrintBatch True"
     ]  # fmt: skip
+
+
+def test_a_task_without_plans_writes_the_files_that_end_event_time(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    publish = partial(published_by_task, root=str(tmp_path / "state"), contents={"sink_r/ending/7": b"\n"})
+    program = """
+import pyarrow
+print([batch.to_pydict() for batch in found([pyarrow.record_batch({"id": [0]})])])
+"""
+    assert bare(tmp_path, ShippedFunction(publish, [code_archive(tmp_path)]), program) == [
+        "[{'name': ['sink_r/ending/7']}]"
+    ]
+    assert (tmp_path / "state" / "sink_r" / "ending" / "7").read_bytes() == b"\n"
 
 
 class RemoteSession:
