@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cluster.installed import environment, installed
 
-DEADLINE_SECONDS = 240
+DEADLINE_SECONDS = 600
 POLL_SECONDS = 0.1
 TARGETS = ("driver", "executor", "jvm", "worker")
 

@@ -30,7 +30,7 @@ __all__ = ["broker", "mariadb", "postgres", "redis"]
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
 ROOT = Path(__file__).parents[2]
-DEADLINE_SECONDS = 240
+DEADLINE_SECONDS = 600
 CLIENT = {
     "properties.default.api.timeout.ms": "3000",
     "properties.request.timeout.ms": "2000",
