@@ -33,6 +33,8 @@ class Driver:
     """Whether it may end by itself, in words, when a server that it reads from or writes to is not there."""
     ends: int = 0
     process: subprocess.Popen[bytes] | None = None
+    last_words: str = ""
+    """What it said when it last ended by itself."""
     ended: set[bytes] = field(default_factory=set)
     """Applications of earlier starts, whose executors need a moment to notice."""
 
@@ -61,6 +63,7 @@ class Driver:
         if not self.needs_servers or self.process is None or self.process.returncode != 1 or _is_a_fault(said):
             raise Failed(f"the job has ended by itself:\n{said}")
         self.ends += 1
+        self.last_words = said
         self.ended.update(applications().values())
         self.ensure_alive()
 
@@ -81,7 +84,8 @@ def wait_until(what: str, holds: Callable[[], bool], driver: Driver) -> None:
     while not holds():
         driver.require_alive()
         if time.monotonic() > deadline:
-            raise Failed(f"waited in vain for {what}:\n{driver.log()}")
+            before = f"\nwhen it last ended by itself, it said:\n{driver.last_words}" if driver.ends else ""
+            raise Failed(f"waited in vain for {what}:\n{driver.log()}{before}")
         time.sleep(POLL_SECONDS)
 
 

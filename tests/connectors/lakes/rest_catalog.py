@@ -39,7 +39,10 @@ class RestCatalog:
             "CATALOG_REST_PORT": str(self.port), "CATALOG_WAREHOUSE": f"file://{root}/tables",
             "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
             "CATALOG_URI": f"jdbc:sqlite:{self.lake.catalog}",
-            "CATALOG_IO__IMPL": "org.apache.iceberg.hadoop.HadoopFileIO", **more,
+            "CATALOG_IO__IMPL": "org.apache.iceberg.hadoop.HadoopFileIO",
+            # When the catalog starts again, its search for its tables leaves a read open, which would lock out any
+            # other connection that writes.
+            "CATALOG_CLIENTS": "1", **more,
         }  # fmt: skip
 
     def start(self) -> None:
