@@ -35,6 +35,7 @@ from hintplan.plans.declarations.tables import Column, Function
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Argument, Correlate, JoinColumn
 from hintplan.plans.settings.calls import CALL_GROUPS
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.correlate import call_function
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.requests.request import RequestRun
@@ -99,7 +100,7 @@ def measure(spark: SparkSession, name: str, capacity: int, arrow_rows: int, rows
     own = spark.newSession()
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(arrow_rows))
     edges = Edges(
-        spark=own,
+        backend=SparkBackend(session=own),
         plan=Plan(name="benchmark", functions={"wait": function}, operators=(call,)),
         columns={"scan_numbers": NUMBERS},
         changelog={call.id: False},

@@ -41,6 +41,7 @@ from benchmarks.sources import DELAY_SECONDS, SlowAsync
 from hintplan import compile_sql
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import LookupJoin
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.lookup_join import look_up
 from hintplan.runtime.requests.request import RequestRun
@@ -218,7 +219,7 @@ def measure(spark: SparkSession, scratch: Path, case: Case, scale: float) -> flo
     plan = compile_sql(text)
     (lookup,) = (operator for operator in plan.operators if isinstance(operator, LookupJoin))
     edges = Edges(
-        spark=spark,
+        backend=SparkBackend(session=spark),
         plan=plan,
         columns={lookup.inputs[0]: (Column(name="id", type="BIGINT"), Column(name="k", type="BIGINT"))},
         changelog={lookup.id: False},

@@ -23,7 +23,7 @@ IN_BUNDLE = Path(__file__).parents[2].joinpath("__main__.py").is_file()
 class Extra:
     """The packages that pip installs for an extra of hintplan, and the ``purpose`` that needs them.
 
-    The module of a package has the name of the package, with a dot in place of each hyphen.
+    The module of a package has the name of the package, with a dot in place of each hyphen, unless ``_MODULES`` has it.
     """
 
     purpose: str
@@ -36,8 +36,12 @@ EXTRAS = {
         purpose="giving metrics to others",
         packages=("prometheus_client", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
     ),
+    "test": Extra(purpose="testing plans", packages=("pyspark", "numpy", "pyarrow", "pyyaml")),
     "state": Extra(purpose="reading a checkpoint", packages=("numpy", "pyarrow")),
 }
+
+
+_MODULES = {"pyyaml": "yaml"}
 
 
 def require(extra: str) -> None:
@@ -86,6 +90,6 @@ def _asked_for(extra: str, lacking: list[str]) -> str:
 
 def _is_there(package: str) -> bool:
     try:
-        return find_spec(package.replace("-", ".")) is not None
+        return find_spec(_MODULES.get(package, package.replace("-", "."))) is not None
     except ModuleNotFoundError:  # its parent package is missing
         return False

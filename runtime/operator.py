@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from hintplan.plans.evidence.uses import Uses
+
 KIND = "__kind"
 """The int8 column with the row kind on changelog edges; insert-only edges do not have it."""
 
@@ -103,11 +105,14 @@ class Inheritance(SegmentStore, Protocol):
     """The store of a partition that starts with state of other partitions, which had its hashes before.
 
     ``manifests`` are the manifests of those partitions. Only rows with hashes from the first of ``bounds`` to before
-    the second are inherited.
+    the second are inherited. ``is_first_heir`` is True for each manifest of which no other partition is the first heir.
     """
 
     @property
     def manifests(self) -> Sequence[bytes]: ...
+
+    @property
+    def is_first_heir(self) -> Sequence[bool]: ...
 
     @property
     def bounds(self) -> tuple[int, int]: ...
@@ -134,8 +139,9 @@ class Result:
     rows. ``metrics`` are the operator's own, in the order of the names in its builder. ``late_rows`` is the number of
     rows of the batch that the watermark had passed, and ``waiting_rows`` the number of rows of state in open windows:
     groups of a key and a slice, sessions, or rows of the input. An operator without event time leaves both 0.
-    ``late_places`` has the places of late rows in each delta; it is empty if there are none. ``late`` are late rows to
-    emit after the output, if an operator emits them.
+    ``uses`` has the ages at which the batch has used the rows of each state table, in the order of the tables; it is
+    empty for tables that do not live by age. ``late_places`` has the places of late rows in each
+    delta; it is empty if there are none. ``late`` are late rows to emit after the output, if an operator emits them.
     """
 
     output: pa.Table
@@ -147,6 +153,7 @@ class Result:
     metrics: tuple[int, ...] = ()
     late_rows: int = 0
     waiting_rows: int = 0
+    uses: tuple[Uses, ...] = field(default=(), compare=False)
     late_places: tuple[npt.NDArray[np.int64], ...] = field(default=(), compare=False)
     late: pa.Table | None = None
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from hintplan.runtime.engine.process import METRICS, TIME_METRICS, split_number
+from hintplan.plans.evidence.uses import Uses, decoded_uses
+from hintplan.runtime.engine.process import METRICS, TIME_METRICS, USES, split_number
 from hintplan.runtime.engine.rows import UNCOUNTED
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
@@ -52,7 +53,8 @@ class OperatorProgress:
     ``oldest_write`` is the oldest write of a stored row, in ms since 1970. It includes rows that are replaced or
     expired and not dropped yet. None if there are no rows. ``counts`` are the additional counts of this kind of
     operator, and ``file_operations`` the operations on its state files (:mod:`hintplan.runtime.storage.operations`),
-    both of this batch. ``event_time`` is None unless the operator goes by the watermark.
+    both of this batch. ``uses`` has the ages at which the batch has used the rows of each state table, by the place of
+    the table. ``event_time`` is None unless the operator goes by the watermark.
     """
 
     rows_in: int = 0
@@ -62,10 +64,11 @@ class OperatorProgress:
     oldest_write: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     file_operations: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0))
+    uses: Mapping[int, Uses] = field(default_factory=dict)
     event_time: EventTimeProgress | None = None
 
 
-_OF_ALL = {name for name, _ in (*METRICS, *TIME_METRICS, *LOOKUP_METRICS)}
+_OF_ALL = {name for name, _ in (*METRICS, USES, *TIME_METRICS, *LOOKUP_METRICS)}
 """The metrics of all kinds of operators, of operators that go by time, and of operators that wait for lookups."""
 
 LookupProgress = Mapping[str, int]
@@ -241,6 +244,7 @@ def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: 
         oldest_write=min(writes, default=None) if state_rows else None,
         counts={n: value for n, value in metrics.items() if n not in _OF_ALL and not n.startswith(f"{UNCOUNTED} ")},
         file_operations={name: metrics.get(f"file_{name}", 0) for name in OPERATIONS},
+        uses=decoded_uses(str(metrics[USES[0]])) if metrics.get(USES[0]) else {},
     )
 
 

@@ -10,7 +10,10 @@ This module knows neither Spark nor terminals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hintplan.plans.text.counts import joined_with_and
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,3 +103,39 @@ class Restart:
     attempts: int | None
     delay_ms: int
     error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEdit:
+    """An edit of the plan ``file`` of a running job, or its refusal; ``digest`` is the digest of the plan in force.
+
+    ``changes`` has the path and the values of each change. ``batches`` has the first batch of each query with the
+    edited plan. If the edit is refused, ``refusal`` is the reason. Without changes and refusal, the file has the plan
+    in force again after an edit that was refused.
+    """
+
+    file: str
+    digest: str
+    changes: tuple[str, ...] = ()
+    batches: Mapping[str, int] = field(default_factory=dict)
+    refusal: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The edit in a line; below a refusal, the reason and the plan that stays in force."""
+        if self.refusal is not None:
+            return f"{self.file} is not applied: {self.refusal}\nthe run continues with digest {self.digest}"
+        if not self.changes:
+            return f"{self.file} has the plan of the run again, digest {self.digest}"
+        return f"{self.file} changed: {'; '.join(self.changes)}, {batches_text(self.batches)}, digest {self.digest}"
+
+
+def batches_text(batches: Mapping[str, int]) -> str:
+    """Return the first batches of a plan by query.
+
+    >>> batches_text({"paid": 42, "late": 42}), batches_text({"paid": 42, "late": 7})
+    ('from batch 42', 'from batch 42 of paid and 7 of late')
+    """
+    if len(set(batches.values())) == 1:
+        return f"from batch {min(batches.values())}"
+    return "from batch " + joined_with_and([f"{number} of {query}" for query, number in batches.items()])

@@ -38,6 +38,7 @@ SQLGLOT_IN_RUNTIME = {
     ROOT / "runtime" / "expressions" / "bounded.py",
     ROOT / "runtime" / "expressions" / "condition.py",
     ROOT / "runtime" / "expressions" / "constants.py",
+    ROOT / "runtime" / "expressions" / "current_time.py",
     ROOT / "runtime" / "expressions" / "exact.py",
     ROOT / "runtime" / "expressions" / "source_filter.py",
 }

@@ -18,6 +18,7 @@ MOST_MODULES = 30
 RUNTIME_ORDER = (
     "sources",
     "running",
+    "web_server",
     "operator",
     "types",
     "secrets",
@@ -46,9 +47,11 @@ RUNTIME_ORDER = (
     "builders",
     "batch",
     "supervision",
+    "page",
     "run",
     "bundle",
     "inspect",
+    "rehearsal",
     "__init__",
 )
 
@@ -97,9 +100,11 @@ PLANS_ORDER = (
     "model",
     "format",
     "analysis",
+    "evidence",
     "compare",
     "edit",
     "files",
+    "rehearsal",
     "checkpoint",
     "merge",
     "show",

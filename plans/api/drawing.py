@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.errors import PlanError
@@ -17,6 +18,9 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.page_script import Script
 from hintplan.plans.text.names import did_you_mean
 from hintplan.plans.text.printed import Printed
+
+if TYPE_CHECKING:
+    from hintplan.plans.evidence.document import Evidence
 
 FORMATS = ("html", "svg", "mermaid", "dot", "tree")
 ENDINGS = {
@@ -84,8 +88,12 @@ def drawn(
     hops: int,
     script: Script | None,
     file: str,
+    evidence: Evidence | None = None,
 ) -> str:
-    """Return the plan in one of ``FORMATS``; ``file`` is the plan's name in the commands on a page."""
+    """Return the plan in one of ``FORMATS``; ``file`` is the plan's name in the commands on a page.
+
+    A page shows the ``evidence``.
+    """
     if layout == "tree":
         from hintplan.plans.show.explain import plan_tree
 
@@ -93,7 +101,7 @@ def drawn(
     if layout == "html":
         from hintplan.plans.show.page import plan_page
 
-        return plan_page(plan, before=before, script=script, file=file, centre=centre, hops=hops)
+        return plan_page(plan, before=before, script=script, file=file, centre=centre, hops=hops, evidence=evidence)
     from hintplan.plans.compare.diff import compare_plans
     from hintplan.plans.show.graph_text import dot, mermaid
     from hintplan.plans.show.page_data import row_kinds

@@ -192,9 +192,18 @@ def with_orders(found: Continuation, record: CheckpointRecord | None, orders: Ma
 
 
 def record_after(
-    found: Continuation, record: CheckpointRecord | None, plan: Plan, *, partitions: int, spark: str
+    found: Continuation,
+    record: CheckpointRecord | None,
+    plan: Plan,
+    *,
+    partitions: int,
+    spark: str,
+    reached: Mapping[str, int] = MappingProxyType({}),
 ) -> CheckpointRecord | None:
-    """Return the checkpoint record to write when ``plan`` starts, or None if the latest record is already equal."""
+    """Return the checkpoint record to write when ``plan`` starts, or None if the latest record is already equal.
+
+    ``reached`` has the next batch of each query, with which another plan than before begins.
+    """
     wanted = CheckpointRecord(
         plan=plan.name,
         partitions=partitions,
@@ -204,6 +213,8 @@ def record_after(
     )
     if record is None:
         return wanted
+    edited = record.document != wanted.document
+    wanted = replace(wanted, since=tuple(sorted(reached.items())) if edited else record.since)
     is_recorded = replace(wanted, run=record.run, after=record.after, layout=record.layout) == record
     return None if is_recorded else following(record, wanted)
 

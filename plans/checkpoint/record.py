@@ -48,7 +48,7 @@ class CheckpointRecord:
     """A line of a record.
 
     ``spark`` is the version of Spark that wrote it, ``document`` the text of the plan, and ``after`` the checksum of
-    the line before.
+    the line before. ``since`` has the first batch of each query with this plan, if another plan ran before.
     """
 
     plan: str
@@ -57,6 +57,7 @@ class CheckpointRecord:
     spark: str | None = None
     queries: tuple[QueryRecord, ...] = ()
     document: str = "{}"
+    since: tuple[tuple[str, int], ...] = ()
     after: str | None = None
     layout: int = LAYOUT
 
@@ -93,6 +94,7 @@ def _text(record: CheckpointRecord) -> str:
     if record.layout == _WITHOUT_CHECKSUMS:
         del entry["after"]
     entry["document"] = json.loads(record.document)
+    _drop_empty(entry, "since")
     for query in entry["queries"]:
         # Omitted when empty: older lines lack these keys, and the checksum covers the text.
         _drop_empty(query, "names", "late")
@@ -229,7 +231,8 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
             )
             for query in entry.pop("queries")
         )
-        return CheckpointRecord(**{**entry, "queries": queries, "document": json.dumps(document)})
+        since = tuple((query, batch) for query, batch in entry.pop("since", ()))
+        return CheckpointRecord(**{**entry, "queries": queries, "document": json.dumps(document), "since": since})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(
             f"{record_path(checkpoint)} was not written by hintplan: {error}",

@@ -257,7 +257,15 @@ def _short(change: Change, operator: str, clock: _Clock) -> str:
     path = change.path.removeprefix(f"{operator}.")
     expiring = clock.start.expiring.get(change.path)
     if expiring is None:
-        return f"{path} {change_values(change)}, {change.effect.text.removeprefix('state kept, ')}"
+        text = f"{path} {change_values(change)}, {change.effect.text.removeprefix('state kept, ')}"
+    else:
+        text = _counted(change, path, expiring, clock)
+    cost = change.cost
+    return text if cost is None or not cost.is_known else f"{text}; {cost.matches_text}"
+
+
+def _counted(change: Change, path: str, expiring: Expiring, clock: _Clock) -> str:
+    """Return the number of rows that a shorter TTL hides at the start, and the times at which the others expire."""
     size = f" (about {human_bytes(expiring.bytes)})" if expiring.bytes else ""
     text = f"{path} {change_values(change)}, older rows expire: {expiring.rows:,} of {count(expiring.of, 'row')}{size}"
     text += f" if the run starts {clock.when()}"

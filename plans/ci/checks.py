@@ -15,8 +15,10 @@ from itertools import islice
 
 from hintplan.plans.analysis.run_limits import check_sizes
 from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.costs import with_costs
 from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.errors import Diagnostic, PlanError
+from hintplan.plans.evidence.document import Evidence
 from hintplan.plans.files.codec import loads
 from hintplan.plans.files.fmt import canonical_text, first_difference
 from hintplan.plans.files.plan_source import CompiledScript, PlanSource
@@ -27,7 +29,7 @@ from hintplan.plans.lint.run import LintReport
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import settings_by_name
 from hintplan.plans.review.annotations import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
-from hintplan.plans.review.locations import locate
+from hintplan.plans.review.locations import Location, locate
 from hintplan.plans.settings.effects import Level
 from hintplan.plans.settings.setting import value_text
 from hintplan.plans.text.counts import count, shortened
@@ -38,6 +40,8 @@ RULES = {
     "fmt": "the file is not in the canonical layout: hintplan fmt",
     "validate": "the plan is wrong",
     "script": "the script compiles to another plan",
+    "policy": "a change of a TTL breaks the policy of the project",
+    "test": "a test of the plan fails",
     "base": "the plan of the base cannot be read",
     **{rule.id: rule.about for rule in LINT_RULES.values()},
 }
@@ -61,13 +65,17 @@ _LINE = 200
 
 @frozen
 class CheckedFile:
-    """The result for one file. ``plan`` is None if it is no valid plan, ``before`` if the base has none."""
+    """The result for one file. ``plan`` is None if it is no valid plan, ``before`` if the base has none.
+
+    ``places`` has the position of each change.
+    """
 
     file: str
     remarks: tuple[Remark, ...]
     plan: Plan | None = None
     before: Plan | None = None
     changes: tuple[Change, ...] = ()
+    places: tuple[Location, ...] = ()
     removed: bool = False
     marks: dict[str, str] = field(default_factory=dict)
 
@@ -90,11 +98,12 @@ def check_plan(
     script: CompiledScript | Diagnostic | None = None,
     fail_on: Level | None = None,
     allow_fact_edits: bool = False,
+    evidence: Evidence | None = None,
 ) -> CheckedFile:
     """Check the plan in ``data``; ``base`` is the content of the file in the base.
 
     ``script`` is the compilation of the plan's script, the diagnostic if it could not be compiled, or None if the plan
-    names no script.
+    names no script. With ``evidence``, the changes of TTLs have their costs.
     """
     remarks: list[Remark] = []
     marks = {"fmt": "ok", "validate": "ok", "script": "ok" if script is not None else ""}
@@ -124,23 +133,29 @@ def check_plan(
             marks["script"] = "failed"
     before: Plan | None = None
     changes: tuple[Change, ...] = ()
+    places: tuple[Location, ...] = ()
     if base is not None:
         try:
             before = loads(base, file=f"{file} of the base", allow_fact_edits=True, check_meaning=False)
         except PlanError as error:
             remarks.append(remark_of_diagnostic(error.diagnostics[0], "base", "warning"))
         else:
-            changes = compare_plans(before, plan)
+            changes = tuple(compare_plans(before, plan))
+            if evidence is not None:
+                changes = with_costs(changes, evidence)
             if before.source is not None and plan.source is None:
                 problem = Diagnostic(message=_UNNAMED.format(before.source), hint=_NAME_IT, file=file, line=1)
                 remarks.append(remark_of_diagnostic(problem, "script"))
                 marks["script"] = "failed"
             source = PlanSource(name=file, file=file, data=data, plan=plan)
-            remarks_on_changes = remarks_of_changes(changes, locate(source, changes), fail_on=fail_on)
+            places = tuple(locate(source, changes))
+            remarks_on_changes = remarks_of_changes(changes, places, fail_on=fail_on)
             remarks += [
                 remark for remark in remarks_on_changes if remark.rule != "diff-none" or remark.level == "error"
             ]
-    return CheckedFile(file=file, remarks=tuple(remarks), plan=plan, before=before, changes=tuple(changes), marks=marks)
+    return CheckedFile(
+        file=file, remarks=tuple(remarks), plan=plan, before=before, changes=changes, places=places, marks=marks
+    )
 
 
 def with_lint(checked: Sequence[CheckedFile], report: LintReport) -> list[CheckedFile]:

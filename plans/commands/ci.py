@@ -10,8 +10,14 @@ from pathlib import Path
 import click
 
 from hintplan.plans.ci.checks import NEVER, RULES, CheckedFile, check_plan, no_plan_any_more, removed_plan, with_lint
+from hintplan.plans.ci.state_policy import policies_for, with_policy
 from hintplan.plans.commands.diff import FAIL_ON, least_level
-from hintplan.plans.commands.options import allow_fact_edits_option, allow_module_option, init_option
+from hintplan.plans.commands.options import (
+    allow_fact_edits_option,
+    allow_module_option,
+    init_option,
+    read_evidence_file,
+)
 from hintplan.plans.errors import Diagnostic, HintplanError, PlanError
 from hintplan.plans.files import git
 from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
@@ -33,6 +39,13 @@ from hintplan.plans.text.text_file import script_text
     type=click.Path(file_okay=False, exists=True),
     help="The directory of scripts, if they are not next to plans.",
 )
+@click.option(
+    "--evidence",
+    "evidence_files",
+    multiple=True,
+    metavar="FILE",
+    help="Show what TTLs cost by the observations of a run in this file; repeatable, one for each plan.",
+)
 @click.option("--comment", type=click.Path(dir_okay=False), help="Write the comment of a pull request here.")
 @click.option("--github", "annotate", is_flag=True, help="Print annotations for GitHub Actions.")
 @click.option("--sarif", "sarif_file", type=click.Path(dir_okay=False), help="Write SARIF here.")
@@ -44,6 +57,7 @@ from hintplan.plans.text.text_file import script_text
     show_default=True,
     help="Fail if a change has this effect, or a worse one.",
 )
+@click.option("--no-tests", is_flag=True, help="Do not run the tests of the plans.")
 @allow_module_option
 @init_option
 @allow_fact_edits_option
@@ -51,16 +65,18 @@ def ci_command(
     paths: tuple[str, ...],
     base: str,
     sql_dir: str | None,
+    evidence_files: tuple[str, ...],
     comment: str | None,
     annotate: bool,
     sarif_file: str | None,
     junit_file: str | None,
     fail_on: str,
+    no_tests: bool,
     allow_modules: tuple[str, ...],
     init: tuple[str, ...],
     allow_fact_edits: bool,
 ) -> int:
-    """Check plans for a review: layout, meaning, agreement with their scripts, and changes.
+    """Check plans for a review: layout, meaning, agreement with their scripts, tests, and changes.
 
     Without PLAN, all plans that git tracks here. They are compared with the common ancestor of this commit and BASE.
     Exits with 1 if a plan fails a check, or a change has an effect that --fail-on names. The level
@@ -70,22 +86,34 @@ def ci_command(
 
     revision = _base(base)
     files = list(paths) or _tracked()
-    checked = []
+    evidence = {found.plan: found for found in map(read_evidence_file, evidence_files)}
+    checked: list[CheckedFile] = []
+    names: set[str] = set()
     for file in files:
         data = read_plan_bytes(file)
         path_in_base = git.GitPath(revision, _in_repository(file))
         before = git.read(path_in_base, shown=f"{base}:{file}") if git.exists(path_in_base) else None
-        checked.append(
-            check_plan(
-                file,
-                data,
-                base=before,
-                script=_script(file, data, sql_dir, allow_modules, init),
-                fail_on=None if fail_on == NEVER else least_level(fail_on),
-                allow_fact_edits=allow_fact_edits,
-            )
+        names.add(name := _plan_name(data))
+        observed = evidence.get(name)
+        result = check_plan(
+            file,
+            data,
+            base=before,
+            script=_script(file, data, sql_dir, allow_modules, init),
+            fail_on=None if fail_on == NEVER else least_level(fail_on),
+            allow_fact_edits=allow_fact_edits,
+            evidence=observed,
         )
+        checked.append(with_policy(result, policies_for(Path(file)), observed))
+    for found in evidence.values():
+        if found.plan not in names:
+            print_message(f"warning: no plan here is called {found.plan!r}, so its evidence is not used")
     checked = with_lint(checked, lint_files(files, allow_fact_edits=allow_fact_edits))
+    if not no_tests:
+        from hintplan.plans.ci.plan_tests import suites_of, with_tests
+
+        folders = {os.path.dirname(file) or "." for file in files} if paths else {"."}
+        checked = with_tests(checked, suites_of(checked, sorted(folders)), allow_modules)
     if not paths:
         checked += _removed(revision, files)
     shown_base = base.removeprefix(git.PREFIX)
@@ -103,6 +131,14 @@ def ci_command(
     else:
         print_data(ci_text(checked, base=shown_base))
     return 1 if any(plan.failed for plan in checked) else 0
+
+
+def _plan_name(data: bytes) -> str:
+    """Return the name of the plan in ``data``; an empty text if it is no plan."""
+    try:
+        return str(json.loads(data)["name"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def _base(base: str) -> str:

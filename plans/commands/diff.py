@@ -12,7 +12,11 @@ import click
 from hintplan.plans.commands.options import (
     allow_fact_edits_option,
     allow_module_option,
+    changes_with_costs,
+    checkpoint_option,
     config_option,
+    evidence_option,
+    given_evidence,
     init_option,
     json_format_option,
 )
@@ -38,6 +42,8 @@ FAIL_ON = ("incompatible", "drop", "expire", "rebuild", "ttl", "restart", "any")
 @click.option("--format", "layout", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--concise", is_flag=True, help="Print one line per operator, and only changes with an effect.")
 @click.option("--full", is_flag=True, help="Print every change, with the reason of its effect and all layers.")
+@evidence_option
+@checkpoint_option
 @click.option("--sql", "with_sql", is_flag=True, help="Also compare the scripts of the plans.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
 @click.option(
@@ -54,6 +60,8 @@ def diff_command(
     layout: str,
     concise: bool,
     full: bool,
+    evidence_file: str | None,
+    checkpoint: str | None,
     with_sql: bool,
     exit_code: bool,
     fail_on: str | None,
@@ -90,7 +98,8 @@ def diff_command(
     if any(source.places is not None for source in sources):
         # The names of scripts are arguments of the call, so they are no differences.
         old = replace(old, source=new.source, init=new.init)
-    changes = compare_plans(old, new)
+    evidence = given_evidence(old, file=evidence_file, checkpoint=checkpoint)
+    changes = changes_with_costs(compare_plans(old, new), evidence)
     sql = _sql_difference(*sources) if with_sql else None
     text = rendered_diff(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)
     if text or layout != "github":

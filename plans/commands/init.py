@@ -10,6 +10,7 @@ prints the entry to add instead. Running it again changes nothing.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,12 +35,18 @@ _START = re.compile(rb'\s*\{\s*"format"\s*:\s*"1\.')
 @click.option(
     "--match", "patterns", metavar="PATTERN", multiple=True, help="Files that are plans, such as 'jobs/*.json'."
 )
-def init_command(directory: str, patterns: tuple[str, ...]) -> None:
-    """Let VS Code complete and check plans in DIR, or here.
+@click.option(
+    "--test", "tested", metavar="PLAN", type=click.Path(dir_okay=False), help="Only write a first test of this plan."
+)
+def init_command(directory: str, patterns: tuple[str, ...], tested: str | None) -> None:
+    """Let VS Code complete and check plans in DIR, or here; with --test, write a first test of a plan.
 
     Plans are files that are called plan.json or something.plan.json, files in a folder plans, plans that are in DIR
     already, and files that match --match.
     """
+    if tested is not None:
+        _write_test(tested)
+        return
     folder = Path(directory)
     settings = folder / ".vscode" / "settings.json"
     wanted = [*PATTERNS, *_plans_in(folder), *patterns]
@@ -51,6 +58,19 @@ def init_command(directory: str, patterns: tuple[str, ...]) -> None:
     after = _settings_text(settings, before, wanted)
     _write(folder / ".vscode" / SCHEMA_FILE, editor_schema_text().encode())
     _write(settings, after)
+
+
+def _write_test(plan_file: str) -> None:
+    """Write a test next to the plan, with one row for each source; PlanError if there is one already."""
+    from hintplan.plans.commands.options import read_plan
+    from hintplan.plans.rehearsal.first_test import first_test_text
+
+    path = Path(plan_file).with_suffix(".test.yaml")
+    text = first_test_text(read_plan(plan_file, allow_fact_edits=False), plan_file)
+    if os.path.lexists(path):
+        raise PlanError("is there already", file=str(path), hint=f"run it: hintplan test {path}")
+    write_plan_bytes(text.encode(), path)
+    print_message(f"{path}: written; hintplan test {path} --update fills in the rows that come")
 
 
 def with_schema_entry(settings: dict[str, Any], patterns: Sequence[str]) -> dict[str, Any]:

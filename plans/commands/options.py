@@ -1,4 +1,4 @@
-"""Options that commands share: changed facts, JSON output, times, and the options of commands that compile.
+"""Options that commands share: changed facts, JSON output, times, evidence, and the options of commands that compile.
 
 >>> key_values(("a=1", "b = x=y"))
 {'a': '1', 'b': 'x=y'}
@@ -7,15 +7,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hintplan.plans.errors import PlanError
 from hintplan.plans.files.codec import loads
 from hintplan.plans.files.plan_source import read_bytes
+from hintplan.plans.lazy import load
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.terminal import print_data
+
+if TYPE_CHECKING:
+    from hintplan.plans.compare.change import Change
+    from hintplan.plans.evidence.document import Evidence
 
 allow_fact_edits_option = click.option(
     "--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand."
@@ -109,3 +115,50 @@ def instant(text: str | None, time_zone: str) -> int | None:
     except ValueError as error:
         raise click.BadParameter(f"{error}; write a time such as 2026-11-20T12:00:00Z") from error
     return int((time if time.tzinfo else time.replace(tzinfo=zone)).timestamp() * 1000)
+
+
+evidence_option = click.option(
+    "--evidence", "evidence_file", metavar="FILE", help="Read the observations of a run from this file."
+)
+checkpoint_option = click.option(
+    "--checkpoint", metavar="DIR", help="Read the observations of the run with this checkpoint."
+)
+
+
+def read_evidence_file(path: str) -> Evidence:
+    """Return the evidence in a file; raise PlanError if it cannot be read."""
+    from hintplan.plans.evidence.document import loads
+    from hintplan.plans.files.codec import read_plan_bytes
+
+    return loads(read_plan_bytes(path), file=path)
+
+
+def given_evidence(plan: Plan, *, file: str | None, checkpoint: str | None) -> Evidence | None:
+    """Return the evidence in a file or in the checkpoint of a run of ``plan``; None without either."""
+    if file is not None and checkpoint is not None:
+        raise click.UsageError("--evidence and --checkpoint exclude each other")
+    if file is not None:
+        evidence = read_evidence_file(file)
+        if evidence.plan != plan.name:
+            hint = "give the evidence that hintplan state wrote for this plan"
+            raise PlanError(
+                f"the evidence is of the plan '{evidence.plan}', not of '{plan.name}'", file=file, hint=hint
+            )
+        return evidence
+    if checkpoint is None:
+        return None
+    from hintplan.plans.checkpoint.record import absolute
+    from hintplan.plans.extras import require
+
+    require("state")
+    read: Callable[[Plan, str], Evidence] = load("hintplan.runtime.inspect.evidence:read_evidence")
+    return read(plan, absolute(checkpoint))
+
+
+def changes_with_costs(changes: Sequence[Change], evidence: Evidence | None) -> Sequence[Change]:
+    """Return the changes, each change of a TTL with its cost; unchanged without evidence."""
+    if evidence is None:
+        return changes
+    from hintplan.plans.compare.costs import with_costs
+
+    return with_costs(changes, evidence)

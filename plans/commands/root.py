@@ -32,8 +32,8 @@ class LazyCommand:
 
 SECTIONS = {
     "Compile and read": ("compile", "validate", "explain", "show", "why", "lint", "flat"),
-    "Edit": ("set", "rebase", "merge", "fmt"),
-    "Review": ("diff", "ci", "git-setup"),
+    "Edit": ("advise", "set", "rebase", "merge", "fmt"),
+    "Review": ("diff", "test", "ci", "git-setup"),
     "Run": ("run", "check", "state", "sql", "bundle"),
     "Set up": ("init", "completion", "schema"),
 }
@@ -63,6 +63,10 @@ COMMANDS = {
         help="Edit settings of a plan, checked.",
         completes=("file", "PATH=VALUE"),
     ),
+    "advise": LazyCommand(
+        target="hintplan.plans.commands.advise:advise_command",
+        help="Find the TTL that each state needs, by a run.",
+    ),
     "diff": LazyCommand(target="hintplan.plans.commands.diff:diff_command", help="Compare two plans by meaning."),
     "why": LazyCommand(
         target="hintplan.plans.commands.why:why_command",
@@ -82,6 +86,9 @@ COMMANDS = {
     "fmt": LazyCommand(target="hintplan.plans.commands.fmt:fmt_command", help="Lay plans out in the canonical way."),
     "lint": LazyCommand(
         target="hintplan.plans.commands.lint:lint_command", help="Find settings that are likely mistakes."
+    ),
+    "test": LazyCommand(
+        target="hintplan.plans.commands.test:test_command", help="Test plans with rows and a clock, in milliseconds."
     ),
     "ci": LazyCommand(
         target="hintplan.plans.commands.ci:ci_command", help="Check a change of plans: layout, meaning, effects."

@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import click
 
-from hintplan.plans.commands.options import allow_fact_edits_option, json_option, show_json
+from hintplan.plans.commands.options import (
+    allow_fact_edits_option,
+    changes_with_costs,
+    checkpoint_option,
+    evidence_option,
+    given_evidence,
+    json_option,
+    show_json,
+)
 from hintplan.plans.files.codec import loads, read_plan_bytes, write_plan_bytes
 from hintplan.plans.text.terminal import print_data, print_message
 
@@ -16,6 +24,8 @@ from hintplan.plans.text.terminal import print_data, print_message
 @click.argument("assignments", metavar="PATH=VALUE...", nargs=-1)
 @click.option("--remove", "removals", multiple=True, metavar="PATH", help="Remove a config key or a table option.")
 @click.option("--reason", metavar="TEXT", help="Keep this note with the settings; '' removes the old note.")
+@evidence_option
+@checkpoint_option
 @allow_fact_edits_option
 @json_option
 def set_command(
@@ -23,6 +33,8 @@ def set_command(
     assignments: tuple[str, ...],
     removals: tuple[str, ...],
     reason: str | None,
+    evidence_file: str | None,
+    checkpoint: str | None,
     allow_fact_edits: bool,
     as_json: bool,
 ) -> None:
@@ -50,12 +62,13 @@ def set_command(
     data = read_plan_bytes(path)
     # The edit may repair the plan, so its meaning is checked afterwards.
     plan = loads(data, file=path, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    evidence = given_evidence(plan, file=evidence_file, checkpoint=checkpoint)
     edited = apply_edits(plan, map(_pair, assignments), removals, reason=reason)
     written = rewrite(data, plan, edited)
     loads(written, file=path, allow_fact_edits=allow_fact_edits)
     if written != data:
         write_plan_bytes(written, path)
-    changes = compare_plans(plan, edited)
+    changes = changes_with_costs(compare_plans(plan, edited), evidence)
     if as_json:
         show_json(changes_json(changes))
     else:

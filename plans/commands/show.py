@@ -15,7 +15,14 @@ from collections.abc import Sequence
 import click
 
 from hintplan.plans.api.drawing import ENDINGS, FORMATS, check_ids, drawn
-from hintplan.plans.commands.options import allow_fact_edits_option, allow_module_option, init_option, output_option
+from hintplan.plans.commands.options import (
+    allow_fact_edits_option,
+    allow_module_option,
+    evidence_option,
+    given_evidence,
+    init_option,
+    output_option,
+)
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.files.codec import read_plan_bytes, write_plan_bytes
 from hintplan.plans.files.named_script import init_of, named_script
@@ -34,6 +41,7 @@ from hintplan.plans.text.text_file import script_text
 )
 @click.option("--diff", "older", metavar="PLAN", help="Mark the differences from this older plan.")
 @click.option("--sql", type=click.Path(dir_okay=False), help="The script, if it is not next to the plan.")
+@evidence_option
 @click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and its neighbours.")
 @click.option(
     "--hops",
@@ -51,6 +59,7 @@ def show_command(
     layout: str | None,
     older: str | None,
     sql: str | None,
+    evidence_file: str | None,
     centre: tuple[str, ...],
     hops: int,
     allow_modules: tuple[str, ...],
@@ -71,6 +80,8 @@ def show_command(
         raise click.UsageError("a tree shows one whole plan; --diff and --around need another --format")
     if sql and chosen != "html":
         raise click.UsageError("only a page shows the script: write one with -o plan.html")
+    if evidence_file and chosen != "html":
+        raise click.UsageError("only a page shows evidence: write one with -o plan.html")
     if chosen == "html" and output is None and sys.stdout.isatty():
         raise click.UsageError("a page is for a browser; write it to a file with -o plan.html")
     source = read_source(path, allow_modules=allow_modules, init=init, allow_fact_edits=allow_fact_edits)
@@ -84,7 +95,8 @@ def show_command(
         return
     # Commands on the page need a file that can be edited.
     file = path if source.file == path and source.places is None else "plan.json"
-    text = drawn(chosen, plan, before, centre, hops, script, file)
+    evidence = given_evidence(before or plan, file=evidence_file, checkpoint=None)
+    text = drawn(chosen, plan, before, centre, hops, script, file, evidence)
     if output is not None:
         write_plan_bytes(text.encode(), output)
     elif chosen in ("html", "svg"):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hintplan.plans.frozen import frozen
 from hintplan.plans.settings.effects import Effect
+
+if TYPE_CHECKING:
+    from hintplan.plans.evidence.cost import Cost
 
 Kind = Literal["~", "+", "-", "-/+"]
 Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]
@@ -23,7 +26,7 @@ class Change:
     that has it. ``note`` names the layer that set the value, or describes the object. ``layers`` has the value of each
     layer now, and ``reason`` the reason that the newer plan records. ``reason_for`` is the old value if the older plan
     has the same reason for it, so that the reason was not given for the new value. ``follows`` is the path of the
-    change that caused this one.
+    change that caused this one. ``cost`` is the cost of another TTL, if the observations of a run were given.
     """
 
     kind: Kind
@@ -40,6 +43,7 @@ class Change:
     reason: str | None = None
     reason_for: str | None = None
     follows: str | None = None
+    cost: Cost | None = None
 
     @property
     def reason_label(self) -> str:

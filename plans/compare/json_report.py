@@ -34,6 +34,7 @@ def changes_json(changes: Sequence[Change]) -> dict[str, Any]:
                 "verdict": change.effect.text,
                 "because": change.effect.because,
                 "keeps-state": change.keeps_state,
+                **({} if change.cost is None else {"cost": change.cost.json()}),
             }
             for change in changes
         ],

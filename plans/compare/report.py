@@ -34,6 +34,7 @@ _SHORT_GAP = "   "
 _NARROW = 32
 _MANY_FOLLOWERS = 5
 _NAMED = 3
+_MOST_COSTS = 5
 
 
 def changes_text(
@@ -192,12 +193,25 @@ def change_values(change: Change, mark: Callable[[str], str] = str) -> str:
     return " → ".join(map(mark, texts))
 
 
+def cost_lines(change: Change, alike: Sequence[Change], mark: Callable[[str], str] = str) -> list[str]:
+    """Return the cost of the TTL of ``change``, or the costs of the changes that share its line, as lines below it.
+
+    ``mark`` quotes the path of a state.
+    """
+    if not alike:
+        return [] if change.cost is None else [change.cost.text]
+    lines = [f"{mark(one.path)}: {one.cost.text}" for one in alike if one.cost is not None]
+    more = len(lines) - _MOST_COSTS
+    return lines if more <= 0 else [*lines[:_MOST_COSTS], f"the costs of {more} more states: hintplan diff --full"]
+
+
 def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, tuple[str, ...], list[str]]]:
     for change, alike in shown_changes(changes, detail):
         path = change.path if not alike else f"{len(alike)} states that follow config"
         below = [f"{change.reason_label}: {change.reason}"] if change.reason else []
         if alike:
             below.append(first_of([c.path for c in alike], _NAMED))
+        below += cost_lines(change, alike)
         if detail == "full":
             below.insert(0, f"{change.effect.level}: {change.effect.because}")
             if change.layers:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from hintplan.plans.frozen import frozen
 
@@ -114,6 +115,7 @@ _TOKEN = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def parse_type(text: str) -> DataType:
     """Parse a type in Flink's notation; raise ValueError with the reason if hintplan does not support it."""
     tokens: list[tuple[str, str]] = []

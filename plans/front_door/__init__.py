@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from hintplan.runtime.inspect.snapshot import Snapshot, take_snapshot
     from hintplan.runtime.inspect.visible import state_rows
     from hintplan.runtime.metrics.metrics import Metrics, open_metrics
+    from hintplan.runtime.page.live_page import LivePage, open_page
+    from hintplan.runtime.rehearsal.program import PlanTest, test
     from hintplan.runtime.run.execute import execute
     from hintplan.runtime.run.execution import Execution
 
@@ -61,10 +63,12 @@ __all__ = [
     "Explanation",
     "HintplanError",
     "LintResult",
+    "LivePage",
     "Metrics",
     "Origin",
     "Plan",
     "PlanError",
+    "PlanTest",
     "Policy",
     "RebaseResult",
     "RunError",
@@ -84,12 +88,14 @@ __all__ = [
     "load",
     "loads",
     "open_metrics",
+    "open_page",
     "read_state",
     "rebase",
     "set",
     "show",
     "state_rows",
     "take_snapshot",
+    "test",
     "validate",
     "why",
 ]
@@ -118,13 +124,16 @@ _NAMES_IN = {
     "hintplan.runtime.inspect.snapshot": ("Snapshot", "take_snapshot"),
     "hintplan.runtime.inspect.visible": ("state_rows",),
     "hintplan.runtime.metrics.metrics": ("Metrics", "open_metrics"),
+    "hintplan.runtime.page.live_page": ("LivePage", "open_page"),
     "hintplan.runtime.inspect.checked": ("CheckResult", "check"),
+    "hintplan.runtime.rehearsal.program": ("PlanTest", "test"),
     "hintplan.runtime.run.execute": ("execute",),
     "hintplan.runtime.run.execution": ("Execution",),
 }
 if __name__ != "hintplan":  # imported from a checkout, where its folder is below plans/
     raise ImportError("this package is called hintplan: import hintplan")
 
+_EXTRA_OF = {"inspect": "state", "rehearsal": "test"}
 _HOMES = {name: home for home, names in _NAMES_IN.items() for name in names}
 
 
@@ -141,7 +150,7 @@ if not TYPE_CHECKING:  # a type checker would accept any misspelt name
         except ModuleNotFoundError:
             from hintplan.plans.extras import require
 
-            require("state" if home.startswith("hintplan.runtime.inspect.") else "spark")
+            require(_EXTRA_OF.get(home.split(".")[2], "spark"))
             raise
 
 

@@ -30,7 +30,10 @@ def _limit(side: str) -> Setting:
         kind="int",
         default=0,
         description=f"The number of newest rows per key in the state of the {side} input; 0 keeps all.",
-        effect=restarts("state is kept; rows of a key beyond the limit are dropped when the key gets its next row"),
+        effect=restarts(
+            "state is kept; rows of a key beyond the limit are dropped when the key gets its next row",
+            live="next batch",
+        ),
         config="table.exec.join.max-rows-per-key",
         loses=f"the oldest rows of a key of the {side} input are dropped, and find no more matches",
     )

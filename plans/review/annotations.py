@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import change_values
+from hintplan.plans.compare.report import change_values, cost_lines
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.frozen import frozen
 from hintplan.plans.review.locations import Location
@@ -58,6 +58,7 @@ def remarks_of_changes(
         parts = [f"{change.path}: {change_values(change)}".rstrip(": "), change.note, change.effect.text]
         if change.reason:
             parts.append(f"{change.reason_label}: {change.reason}")
+        parts += cost_lines(change, ())
         remarks.append(
             Remark(
                 rule=f"diff-{level}",

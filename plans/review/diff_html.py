@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import Detail, change_values, changes_summary, legend, shown_changes
+from hintplan.plans.compare.report import Detail, change_values, changes_summary, cost_lines, legend, shown_changes
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.picture import changed_part
 from hintplan.plans.show.svg import standalone
@@ -82,6 +82,7 @@ def _row(change: Change, alike: list[Change]) -> str:
         note += f"<div class=quiet>layers: {_text(layers)}</div>"
     if change.reason:
         note += f"<div>{_text(change.reason_label)}: {_text(change.reason)}</div>"
+    note += "".join(f"<div>{_text(line)}</div>" for line in cost_lines(change, alike))
     effect = f"{_text(change.effect.text)}<div class=quiet>{_text(change.effect.because)}</div>"
     cells = [
         f'<td class="sign">{escape(change.kind)}</td>',

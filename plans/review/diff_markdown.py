@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import Detail, change_values, changes_summary, legend, shown_changes
+from hintplan.plans.compare.report import Detail, change_values, changes_summary, cost_lines, legend, shown_changes
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, mermaid
 from hintplan.plans.show.picture import changed_part
@@ -78,6 +78,7 @@ def _row(change: Change, alike: list[Change]) -> str:
     note = code(change.note)
     if change.reason:
         note += f"{'<br>' if note else ''}{change.reason_label}: {code(change.reason)}"
+    note = "<br>".join(part for part in (note, *cost_lines(change, alike, code)) if part)
     cells = (change.kind.replace("-/+", "−/+"), subject, change_values(change, code), note, change.effect.text)
     return "| " + " | ".join(cells) + " |"
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from html import escape
 
 from hintplan.plans.compare.change import Change
-from hintplan.plans.compare.report import change_values, changes_summary, shown_changes
+from hintplan.plans.compare.report import change_values, changes_summary, cost_lines, shown_changes
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.review.diff_html import drawing_of
 from hintplan.plans.show.notebook import MOST, embedded
@@ -38,9 +38,8 @@ def diff_cell(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
 
 def _row(change: Change, alike: Sequence[Change]) -> str:
     subject = f"{len(alike)} states that follow config" if alike else _text(change.path)
-    note = " · ".join(
-        _text(part) for part in (change.note, change.reason and f"{change.reason_label}: {change.reason}") if part
-    )
+    reason = change.reason and f"{change.reason_label}: {change.reason}"
+    note = " · ".join(_text(part) for part in (change.note, reason, *cost_lines(change, alike)) if part)
     cells = (escape(change.kind), subject, change_values(change, _text), note, _text(change.effect.text))
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 

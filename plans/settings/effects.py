@@ -20,6 +20,9 @@ from typing import Literal
 from hintplan.plans.frozen import frozen
 from hintplan.plans.text.counts import joined_with_and
 
+Live = Literal["at start", "next batch", "at once"]
+"""The moment from which a run that watches its plan uses a change; see :class:`Effect`."""
+
 Level = Literal["none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible"]
 LEVELS: tuple[Level, ...] = ("none", "restart", "ttl", "rebuild", "expire", "drop", "incompatible")
 """All levels, from the mildest to the gravest."""
@@ -43,6 +46,11 @@ class Effect:
     starts empty, of ``states`` in the newer plan; ``may_be_kept`` is true if all of these may be kept by consent.
     ``{value}`` in the text stands for the new value. Such a text, and a text that is true for longer values only, has
     ``for_any``, which is true for all values.
+
+    ``live`` is the moment from which a run that watches its plan uses the change. ``at start`` means that the change
+    needs a new start. ``next batch`` means that a batch which has begun, and is repeated after a failure, uses the
+    earlier value: the setting decides what the batch computes. ``at once`` means that a repeated batch uses the new
+    value, too.
     """
 
     level: Level
@@ -53,6 +61,7 @@ class Effect:
     states: int = 0
     may_be_kept: bool = False
     for_any: str = ""
+    live: Live = "at start"
 
 
 _AT_START = "state kept, applies at the next start"
@@ -63,11 +72,15 @@ NO_EFFECT = Effect(
     level="none",
     text="no effect",
     because="the value in force is the same; only the values of other layers have changed",
+    live="at once",
 )
 SCRIPT = Effect(
-    level="none", text="no effect", because="it only names the script that ci, rebase and readers compare the plan with"
+    level="none",
+    text="no effect",
+    because="it only names the script that ci, rebase and readers compare the plan with",
+    live="at once",
 )
-NO_NOTE = Effect(level="none", text="no effect", because="a reason is a note for readers")
+NO_NOTE = Effect(level="none", text="no effect", because="a reason is a note for readers", live="at once")
 INCOMPATIBLE = Effect(
     level="incompatible",
     text="plan incompatible with running state",
@@ -150,22 +163,24 @@ TTL = Effect(
     because="each row of state keeps the time of its last write, so the new TTL applies to existing rows",
     for_any="a longer TTL holds from the next start, also for rows that are kept. A shorter one hides older rows from "
     "the next start, and soon deletes them.",
+    live="next batch",
 )
 SHORTER_TTL = Effect(
     level="expire",
     text="older rows expire, from the next start",
     because="rows of state that were last written longer ago than the new TTL are hidden from the first micro-batch "
     "on, and deleted about a quarter of the TTL later; hintplan check counts them",
+    live="next batch",
 )
 
 
-def restarts(because: str, *, text: str = _AT_START, for_any: str = "") -> Effect:
-    """Return the verdict on a setting that is read when a job starts."""
-    return Effect(level="restart", text=text, because=_RECALLED + because, for_any=for_any)
+def restarts(because: str, *, text: str = _AT_START, for_any: str = "", live: Live = "at start") -> Effect:
+    """Return the verdict on a setting that is read when a job starts, or ``live`` by a run that watches its plan."""
+    return Effect(level="restart", text=text, because=_RECALLED + because, for_any=for_any, live=live)
 
 
 def _rebuild(because: str) -> Effect:
-    return Effect(level="rebuild", text=_EMPTY_CACHE, because=because)
+    return Effect(level="rebuild", text=_EMPTY_CACHE, because=because, live="at once")
 
 
 def in_batch(effect: Effect) -> Effect:
@@ -191,9 +206,9 @@ KEPT = Effect(
 )
 CACHE = _rebuild("the cache of a lookup lives in the workers, and starts empty under its new settings")
 RELOAD = _rebuild("a full cache is loaded when the job starts, and from then on by the new schedule")
-IN_FLIGHT = restarts("calls in flight are made again by the next run")
-ATTEMPTS = restarts("rows that wait for another attempt wait by the new rule")
-FOLLOWED = restarts("the affected operators are listed, each with the effect on it")
+IN_FLIGHT = restarts("calls in flight are made again by the next run", live="at once")
+ATTEMPTS = restarts("rows that wait for another attempt wait by the new rule", live="at once")
+FOLLOWED = restarts("the affected operators are listed, each with the effect on it", live="at once")
 
 UNKNOWN_KEY = Effect(level="incompatible", text="not a configuration key", because="a run refuses unknown keys")
 

@@ -41,7 +41,7 @@ ASYNC = Group(
             choices=("ordered", "allow_unordered"),
             default="ordered",
             description="ordered keeps the order of the input.",
-            effect=restarts("rows of a batch may come out in another order"),
+            effect=restarts("rows of a batch may come out in another order", live="at once"),
             config="table.exec.async-lookup.output-mode",
             hint="output-mode",
         ),
@@ -184,7 +184,7 @@ CACHING = Group(
             maximum=1_000,
             default=3,
             description="The number of retries of a failed lookup.",
-            effect=restarts("it counts the attempts of failed calls"),
+            effect=restarts("it counts the attempts of failed calls", live="at once"),
         ),
     ),
 )

@@ -20,9 +20,13 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Any
 
+from hintplan.plans.compare.change import Change
+from hintplan.plans.compare.costs import with_costs
 from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.compare.report import changes_summary
+from hintplan.plans.evidence.document import Evidence
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.show.live_rows import LiveRun, live_rows, with_live_rows
 from hintplan.plans.show.page_data import box_data, change_data, facts_of_both, function_data, row_kinds, table_data
 from hintplan.plans.show.page_overview import overview
 from hintplan.plans.show.page_script import Script
@@ -38,6 +42,14 @@ _SHOWN_AT_ONCE = 600
 _FOLD_AT_MOST = 3000
 """The maximum number of operators for a second, folded drawing."""
 
+_STATUS = '<p id="status"><b id="phase" role="status">connecting</b> <span id="heard"></span></p>\n'
+_SIGNS = (
+    ("warn", "▲", "slow, large or late"),
+    ("bad", "■", "stuck or failing"),
+    ("hold", "◆", "holds the watermark back"),
+)
+"""The signs of numbers that need attention; ``live.js`` puts them in front of the numbers."""
+
 
 def plan_page(
     plan: Plan,
@@ -47,14 +59,20 @@ def plan_page(
     file: str = "plan.json",
     centre: Collection[str] = (),
     hops: int = 1,
+    evidence: Evidence | None = None,
+    live: LiveRun | None = None,
 ) -> str:
     """Return the page as text; ``before`` is an older plan to compare with, ``file`` the plan's name in commands.
 
-    With ``centre``, the page shows only these operators, and operators at most ``hops`` arrows away.
+    With ``centre``, the page shows only these operators, and operators at most ``hops`` arrows away. With ``evidence``,
+    it shows the curve of each state, and the costs of changed TTLs. With ``live``, it shows the numbers of a run of the
+    plan, which its script reads repeatedly.
     """
-    changes = compare_plans(before, plan) if before is not None else ()
+    changes: Sequence[Change] = compare_plans(before, plan) if before is not None else ()
+    changes = with_costs(changes, evidence) if evidence is not None else changes
     whole = picture(plan, before=before, changes=changes)
     whole = around(whole, centre, hops=hops) if centre else whole
+    whole = with_live_rows(whole, live_rows(plan)) if live is not None else whole
     kinds = facts_of_both(row_kinds, plan, before)
     drawing = draw(whole, kinds=kinds)
     small = without_pass_through(whole)
@@ -77,6 +95,16 @@ def plan_page(
         "changes": change_data(changes),
         "lines": lines,
     }
+    if live is not None:
+        ids = [box.id for box in whole.boxes]
+        data["title"] = one_line(plan.name)
+        data["live"] = {
+            "digest": live.digest,
+            "mode": plan.mode,
+            "url": live.url,
+            "every": int(live.seconds * 1000),
+            "ids": ids,
+        }
     layers = [_layer("whole", drawing)]
     layers += [_layer("folded", folded_drawing)] if folded_drawing is not None else []
     style = (
@@ -85,25 +113,31 @@ def plan_page(
         f'@media screen{{:root[data-theme="dark"]{{{variables(dark=True)}}}}}\n'
         + asset("graph.css")
         + asset("page.css")
+        + (asset("curve.css") if evidence is not None else "")
+        + (asset("live.css") if live is not None else "")
     )
-    program = '"use strict";(() => {\n' + "\n".join(asset(name) for name in _SCRIPTS) + "})();\n"
+    scripts = (*_SCRIPTS, "live.js") if live is not None else _SCRIPTS
+    program = '"use strict";(() => {\n' + "\n".join(asset(name) for name in scripts) + "})();\n"
+    connect = "" if live is None else "connect-src 'self'; "
     return _filled(
         asset("page.html"),
-        POLICY=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(program)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'",
+        POLICY=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(program)}'; "
+        f"{connect}img-src data:; base-uri 'none'; form-action 'none'",
         TITLE=escape(one_line(plan.name)),
         NAME=escape(one_line(plan.name)),
         STYLE=style,
         SCRIPT=program,
         BODY="has-sql" if script is not None else "",
+        STATUS=_STATUS if live is not None else "",
         COUNTS=escape(_counts(plan, changes)),
         BUTTONS=_buttons(script is not None, folded_drawing is not None),
         SQL=_sql(script, lines) if script is not None else "",
         VIEWBOX=f"0 0 {drawing.width} {drawing.height}",
         GRAPH="".join(shown for shown, _ in layers),
         STORED="".join(stored for _, stored in layers),
-        LEGEND=_legend(whole, diff_shown=before is not None),
-        OVERVIEW="".join(overview(plan, numbers, data["changes"], compared=before is not None)),
+        LEGEND=_legend(whole, diff_shown=before is not None) + (_signs() if live is not None else ""),
+        OVERVIEW=(_run_section(live, again=evidence is not None) if live is not None else "")
+        + "".join(overview(plan, numbers, data["changes"], compared=before is not None, evidence=evidence)),
         DATA=_script_json(data),
     )
 
@@ -174,6 +208,18 @@ def _legend(shown: Picture, *, diff_shown: bool) -> str:
         items += [(mark, mark) for mark in ("added", "removed", "changed", "moved") if mark in marks]
     items += [("thick", "carries updates")]
     return "".join(f'<span><i class="{name}"></i>{text}</span>' for name, text in items)
+
+
+def _run_section(live: LiveRun, *, again: bool) -> str:
+    """Return the part of the panel that the script fills in, and the link that reads the evidence."""
+    read = f'<a class="link" href="?evidence">{"read it again" if again else "read it"}</a>'
+    link = f'<p class="soft">{escape(one_line(live.evidence))} {read}</p>' if live.evidence else ""
+    failure = '<p id="failure" role="alert" hidden></p>'
+    return f'<section class="run"><h3>Run</h3>{failure}<div id="queries"></div>{link}</section>'
+
+
+def _signs() -> str:
+    return "".join(f'<span class="sign"><b class="{name}">{sign}</b>{text}</span>' for name, sign, text in _SIGNS)
 
 
 def _sql(script: Script, lines: Sequence[Sequence[Any]]) -> str:

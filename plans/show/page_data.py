@@ -116,6 +116,7 @@ def change_data(changes: Sequence[Change]) -> list[Json]:
             "note": one_line(change.note),
             "effect": one_line(change.effect.text),
             "because": one_line(change.effect.because),
+            **({} if change.cost is None else {"cost": one_line(change.cost.text)}),
         }
         for change in changes
     ]

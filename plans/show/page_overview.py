@@ -10,11 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from hintplan.plans.evidence.advice import DEFAULT_KEEP
+from hintplan.plans.evidence.advice_report import advise, facts_text
+from hintplan.plans.evidence.document import Evidence
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.settings.layers import set_by
 from hintplan.plans.settings.setting import value_text
 from hintplan.plans.settings.state import readable_lifetime
+from hintplan.plans.show.curve import curve_svg
 from hintplan.plans.text.terminal import one_line
 
 _MOST = 400
@@ -23,9 +27,17 @@ _SHORT = 18
 
 
 def overview(
-    plan: Plan, numbers: Mapping[str, int], changes: Sequence[Mapping[str, Any]], *, compared: bool
+    plan: Plan,
+    numbers: Mapping[str, int],
+    changes: Sequence[Mapping[str, Any]],
+    *,
+    compared: bool,
+    evidence: Evidence | None = None,
 ) -> Iterator[str]:
-    """Yield the plan in words, also printed below the graph: differences, states, edits, and configuration."""
+    """Yield the plan in words, also printed below the graph: differences, states, edits, and configuration.
+
+    With ``evidence``, also the curve of each of its states that the plan has.
+    """
     if compared:
         items = _first((_change(change) for change in changes), '<li class="soft">{} more</li>')
         differences = f'<ul class="changes">{items}</ul>' if items else "<p>none</p>"
@@ -35,6 +47,8 @@ def overview(
         head = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
         table = f'<table class="states"><thead>{head}</thead><tbody>{rows}</tbody></table>'
         yield f'<section class="first"><h3>State</h3>{table}</section>'
+    if evidence is not None:
+        yield from _curves(plan, numbers, evidence)
     edits = _first(_edits(plan, numbers), '<li class="soft">{} more</li>')
     if edits:
         yield f'<section><h3>Edits</h3><ul class="edits">{edits}</ul></section>'
@@ -46,6 +60,20 @@ def overview(
         yield f"<section><h3>Configuration</h3><dl>{terms}</dl></section>"
 
 
+def _curves(plan: Plan, numbers: Mapping[str, int], evidence: Evidence) -> Iterator[str]:
+    """Yield the section with the curve of each state, and its facts as text."""
+    figures = []
+    for one in advise(plan, evidence, DEFAULT_KEEP):
+        if one.advice is not None and one.operator in numbers:
+            curve = curve_svg(one.advice.state)
+            name = f"{_link(one.operator, numbers)}.{_in_words(one_line(one.entry.name))}"
+            caption = f'{name}<div class="soft">{escape(one_line(facts_text(one)))}</div>'
+            figures.append(f'<figure class="evidence"><figcaption>{caption}</figcaption>{curve}</figure>')
+    if figures:
+        legend = '<p class="soft curve-legend">Over the TTL: <b>matches kept</b> and <b class="bytes">bytes</b></p>'
+        yield f"<section><h3>Evidence</h3>{legend}{''.join(figures)}</section>"
+
+
 def _first(rows: Iterable[str], more: str) -> str:
     """Return the first rows, and the number of the others, which the search and the keys of the page reach."""
     listed = list(rows)
@@ -54,7 +82,7 @@ def _first(rows: Iterable[str], more: str) -> str:
 
 
 def _change(change: Mapping[str, Any]) -> str:
-    soft = " · ".join(filter(None, (change["note"], change["effect"])))
+    soft = " · ".join(filter(None, (change["note"], change["effect"], change.get("cost"))))
     value = f'<div class="mono value">{_in_words(change["value"])}</div>' if change["value"] else ""
     head = f'<span class="mono">{escape(change["sign"])} {_in_words(change["path"])}</span>'
     return f'<li class="{change["kind"]} {change["level"]}">{head}{value}<div class="soft">{_in_words(soft)}</div></li>'

@@ -53,13 +53,17 @@ class Row:
 
 @frozen
 class Box:
-    """An operator: its id, kind and description, with its states and settings."""
+    """An operator: its id, kind and description, with its states and settings.
+
+    ``live`` names the rows of numbers that a run fills in.
+    """
 
     id: str
     op: str
     kind: str
     text: str
     rows: tuple[Row, ...] = ()
+    live: tuple[str, ...] = ()
     mark: Mark = ""
     emptied: bool = False
     """True if its state starts empty, compared with an older plan."""
@@ -175,7 +179,8 @@ def without_pass_through(whole: Picture) -> Picture:
     gone = {
         box.id
         for box in whole.boxes
-        if not box.rows and not box.mark and len(incoming.get(box.id, ())) == len(outgoing.get(box.id, ())) == 1
+        if not (box.rows or box.live or box.mark)
+        and len(incoming.get(box.id, ())) == len(outgoing.get(box.id, ())) == 1
     }
     arrows = []
     for arrow in whole.arrows:

@@ -26,7 +26,9 @@ from hintplan.plans.show.picture import Arrow, Box, Picture, Row
 from hintplan.plans.text.terminal import one_line
 
 _NARROW, _WIDE = 132.0, 264.0
-_PAD, _HEAD, _ROW = 12.0, 46.0, 21.0
+_LIVE_WIDTH = 214.0
+"""The least width of a box with numbers of a run."""
+_PAD, _HEAD, _ROW, _LIVE_ROW = 12.0, 46.0, 21.0, 18.0
 _MARGIN = 24.0
 _MONO, _SANS = 0.61, 0.56
 """Widths of a character in ems, rounded up to suit the usual fonts."""
@@ -111,11 +113,12 @@ def _width(box: Box) -> float:
         (_cells(row.label) + 1) * 11 * _MONO + _cells(_told(row)) * 12 * _MONO + len(_by(row)) * 10 * _SANS + 26
         for row in box.rows
     ]
-    return float(math.ceil(min(max(_NARROW, head, description, *rows) + 2 * _PAD + 5, _WIDE)))
+    least = _LIVE_WIDTH if box.live else _NARROW
+    return float(math.ceil(min(max(least, head, description, *rows) + 2 * _PAD + 5, _WIDE)))
 
 
 def _height(box: Box) -> float:
-    return _HEAD + (len(box.rows) * _ROW + 7 if box.rows else 0)
+    return _HEAD + (len(box.rows) * _ROW + 7 if box.rows else 0) + (len(box.live) * _LIVE_ROW + 8 if box.live else 0)
 
 
 def _entry(box: Box, arrow: Arrow) -> float:
@@ -176,6 +179,10 @@ def _box(box: Box, number: int, x: float, y: float, width: float, height: float)
         parts.append(f'<path class="rule" d="M{_PAD + 3} {_HEAD}H{right}"/>')
     for index, row in enumerate(box.rows):
         parts.append(_row(row, _HEAD + 3 + index * _ROW, right))
+    if box.live:
+        top = height - len(box.live) * _LIVE_ROW - 8
+        parts.append(f'<path class="rule" d="M{_PAD + 3} {_round(top)}H{right}"/>')
+        parts += [_live_row(name, top + 4 + index * _LIVE_ROW, right) for index, name in enumerate(box.live)]
     # A large text that is legible when a whole large plan is on the screen.
     far = " · ".join(_value(row) for row in box.states) or one_line(box.id)
     size = min(40.0, (right - _PAD) / max(len(far) * _MONO, 1), height * 0.6)
@@ -214,6 +221,15 @@ def _row(row: Row, y: float, right: float) -> str:
         f'<text class="by" x="{_round(right - pill - 5)}" y="{_round(base)}">{escape(by)}</text>'
         f'<rect class="pill" x="{_round(right - pill)}" y="{_round(y + 1)}" width="{_round(pill)}" height="17" rx="4"/>'
         f'<text class="value" x="{_round(right - 5)}" y="{_round(base)}">{escape(value)}</text></g>'
+    )
+
+
+def _live_row(name: str, y: float, right: float) -> str:
+    """Return a row whose value the script of the page fills in."""
+    base = _round(y + 12)
+    return (
+        f'<g class="live" data-row="{escape(name)}"><text class="label" x="{_PAD + 3}" y="{base}">{escape(name)}</text>'
+        f'<text class="value" x="{right}" y="{base}">–</text></g>'
     )
 
 

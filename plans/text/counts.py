@@ -8,7 +8,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+_AGES = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
 
 
 def count(number: int, noun: str) -> str:
@@ -50,6 +53,31 @@ def human_bytes(size: int) -> str:
     return f"{value:.1f} TiB"
 
 
+def parse_bytes(text: str) -> int:
+    """Return a size such as ``2 GiB`` in bytes; raise ValueError for any other text.
+
+    >>> parse_bytes("1.5 KiB"), parse_bytes("200 MiB")
+    (1536, 209715200)
+    """
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?(B|KiB|MiB|GiB|TiB)", text.strip())
+    if match is None:
+        raise ValueError(f"expected a size such as 2 GiB, found '{text}'")
+    return int(float(match[1]) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB").index(match[2]))
+
+
+def parse_share(text: str) -> float:
+    """Return a share such as ``99.9 %`` or ``99.9`` as a number between 0 and 1; raise ValueError otherwise.
+
+    >>> parse_share("99.9%")
+    0.999
+    """
+    match = re.fullmatch(r"([0-9]{1,2}(?:\.[0-9]{1,9})?) ?%?", text.strip())
+    share = 0.0 if match is None else round(float(match[1]) / 100, 12)
+    if not share:
+        raise ValueError(f"expected more than 0 % and less than 100 %, found '{text}'; write such as 99.9%")
+    return share
+
+
 def human_duration(milliseconds: int) -> str:
     """Return milliseconds below a second, then seconds with a decimal, then minutes and seconds."""
     if milliseconds < 1000:
@@ -57,3 +85,27 @@ def human_duration(milliseconds: int) -> str:
     if milliseconds < 60_000:
         return f"{milliseconds / 1000:.1f} s"
     return f"{milliseconds // 60_000} min {milliseconds % 60_000 // 1000} s"
+
+
+def age_text(milliseconds: int) -> str:
+    """Return a length of time in its largest unit, and the rest in the next unit.
+
+    >>> age_text(12 * 86_400_000 + 4 * 3_600_000), age_text(90_000)
+    ('12 d 4 h', '1 min 30 s')
+    """
+    for index, (unit, size) in enumerate(_AGES):
+        if milliseconds >= size:
+            whole, rest = divmod(milliseconds, size)
+            if index + 1 < len(_AGES) and (part := rest // _AGES[index + 1][1]):
+                return f"{whole} {unit} {part} {_AGES[index + 1][0]}"
+            return f"{whole} {unit}"
+    return f"{milliseconds} ms"
+
+
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with commas, and its noun.
+
+    >>> count_of(1, "row"), count_of(1_200, "match", "matches")
+    ('1 row', '1,200 matches')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -3,6 +3,7 @@
     [[lint.ignore]]     findings not to report             hintplan.plans.lint.ignores
     [run]               the reach of a run                 hintplan.plans.connectors.policy
     [ci]                the folder of scripts              this module
+    [policy]            limits for edits of TTLs           hintplan.plans.ci.state_policy
     [[moved]]           operators with a new id            hintplan.plans.merge.moved
 
 >>> read_project(Path("hintplan.toml"))                            # doctest: +SKIP
@@ -20,7 +21,7 @@ from hintplan.plans.text.names import did_you_mean
 
 FILE = "hintplan.toml"
 
-_TABLES = ("lint", "run", "ci")
+_TABLES = ("lint", "run", "ci", "policy")
 _LISTS = ("moved",)
 
 

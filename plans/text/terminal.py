@@ -29,6 +29,11 @@ def hide(variables: Iterable[str]) -> None:
     _HIDDEN.update({name: os.environ[name] for name in variables if len(os.environ.get(name, "")) >= SHORTEST})
 
 
+def without_secrets(text: str) -> str:
+    """Return ``text`` without unprintable characters and the values that :func:`hide` names."""
+    return clean(redact(text, _HIDDEN))
+
+
 def print_data(text: str, *, styled: bool = False) -> None:
     """Print data to stdout; ``styled`` text must have been cleaned before it was coloured."""
     text = redact(text, _HIDDEN)
@@ -38,7 +43,7 @@ def print_data(text: str, *, styled: bool = False) -> None:
 def print_message(text: str) -> None:
     """Print a message to stderr; ignore errors, such as a full disk or a closed pipe, so that the work continues."""
     with suppress(OSError):
-        click.echo(clean(redact(text, _HIDDEN)), err=True, color=False)
+        click.echo(without_secrets(text), err=True, color=False)
 
 
 def wants_colour() -> bool:

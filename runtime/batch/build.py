@@ -26,6 +26,7 @@ from hintplan.plans.settings.views import CachedSettings
 from hintplan.runtime.batch.cache import CacheEntry, ResultCache
 from hintplan.runtime.batch.observed import ObservedMetrics
 from hintplan.runtime.batch.snapshot import snapshot
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.connectors import table as connectors
@@ -67,7 +68,7 @@ def build_sinks(
     RunError, which names the operator, for an operator that may not or cannot run.
     """
     edges = Edges(
-        spark=spark,
+        backend=SparkBackend(session=spark),
         plan=plan,
         columns=output_columns(plan),
         changelog={name: kinds != INSERT_ONLY for name, kinds in output_kinds(plan).items()},

@@ -18,16 +18,14 @@ from pyspark.sql import DataFrame
 from hintplan.plans.operators import Operator, Stateful
 from hintplan.runtime.builders.bound import build_operator, users_aggregates
 from hintplan.runtime.builders.edges import Edges
+from hintplan.runtime.engine.marks import Marks
 from hintplan.runtime.engine.rows import EdgeRows
-from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.engine.watermarks import EventTime
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.pairs import JoinCondition
 from hintplan.runtime.operator import FOREVER, TimeOperator
 from hintplan.runtime.operators.late_rows import EmitsLateRows
-from hintplan.runtime.spark.ending import ending_source
-from hintplan.runtime.spark.source_order import mark_source
 
 StreamBuilder = Callable[[Any, Sequence[EdgeRows], Edges], EdgeRows]
 """Returns the rows of an operator in a stream, given the operator, the rows of its inputs and the edges."""
@@ -98,31 +96,25 @@ def on_engine(
         kernel = EmitsLateRows(
             operator=cast(TimeOperator, kernel), carried=tuple(map(edges.late_columns, operator.inputs))
         )
-    made = apply_operator(
+    made = edges.backend.apply(
         kernel,
         [rows.in_arrow or rows.frame for rows in inputs],
         edges.places[operator.id],
         metrics=[(name, "sum") for name in counts],
         row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],
         marked=[side for side, rows in enumerate(inputs) if rows.marks],
-        **({} if event_time is None else _by_event_time(operator, event_time, edges)),
+        event_time=event_time,
+        ends=None if event_time is None else _ends(event_time),
     )
     marks = operator.id in edges.marks
     made = replace(made, marks=marks)
     return EdgeRows(lambda: made.in_spark(operator.id), made, marks=marks)
 
 
-def _by_event_time(operator: Stateful, event_time: EventTime, edges: Edges) -> dict[str, Any]:
-    """Return the arguments of ``apply_operator`` for an operator that goes by the watermark.
-
-    If its watermark comes from tables, it also reads the source that ends them.
-    """
-    arguments: dict[str, Any] = {"event_time": event_time}
+def _ends(event_time: EventTime) -> Marks | None:
+    """Return the marks that end the tables of an operator's watermark; None if its watermark comes from operators."""
     tables = [source.number for source in event_time.sources if not source.is_operator]
-    if tables:
-        ending = mark_source(ending_source(edges.spark, edges.ending), operator.id)
-        arguments |= {"waking": ending, "waking_marks": {(number, None): FOREVER for number in tables}}
-    return arguments
+    return {(number, None): FOREVER for number in tables} or None
 
 
 def with_state(counts: Sequence[str] = ()) -> StreamBuilder:

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 from hintplan.plans.operators import Correlate
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
-from hintplan.runtime.engine.mapped import map_batches
 from hintplan.runtime.engine.marks import MARK_COLUMNS
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.spark_columns import analysed, refusing, spark_expression
@@ -25,7 +24,7 @@ from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.functions.plan import function_spec
 from hintplan.runtime.functions.task import call_functions
 from hintplan.runtime.kernels.found_rows import JoinedRows
-from hintplan.runtime.spark.names import named_function, quoted
+from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.types import to_arrow, to_spark
 
 
@@ -74,8 +73,8 @@ def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> D
         prepared = analysed(frame.select(*chosen, *(MARK_COLUMNS.names if marks else ())))
     schema = pa.schema([(name, kind) for name, (_, kind) in computed.items()])
     run_task = partial(call_functions, spec=spec, schema=schema)
-    return map_batches(
-        prepared, named_function(run_task, op.id), rows.output, edges.observe_as(op.id), FUNCTION_METRICS, marks=marks
+    return edges.backend.mapped(
+        prepared, run_task, rows.output, op.id, edges.observe_as(op.id), FUNCTION_METRICS, marks=marks
     )
 
 

@@ -1,6 +1,7 @@
 """The context of builders: the columns and properties of each edge of the plan, and the run.
 
-edges = edges_of(plan, spark, places={"join_o_c": Place(root="/tmp/state", operator="join_o_c")}, lookups=lookups)
+places = {"join_o_c": Place(root="/tmp/state", operator="join_o_c")}
+edges = edges_of(plan, SparkBackend(session=spark), places=places, lookups=lookups)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hintplan.plans.analysis.watermarks import edges_with_marks
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.model.plan import Plan
+from hintplan.runtime.builders.backend import Backend
 from hintplan.runtime.builders.event_time import edges_with_last_rows, edges_with_splits, event_times
 from hintplan.runtime.connectors.program_objects import NO_OBJECTS, ProgramObjects
 from hintplan.runtime.engine.marks import LAST, MARK_COLUMNS, SPLIT
@@ -46,7 +48,7 @@ class Condition:
 class Edges:
     """The columns on each edge, the edges with row kinds, the order of rows or marks, and the facts of the run."""
 
-    spark: SparkSession
+    backend: Backend
     plan: Plan
     columns: Mapping[str, tuple[Column, ...]]
     changelog: Mapping[str, bool]
@@ -75,8 +77,6 @@ class Edges:
     """The operators below a watermark assigner whose rows have the column ``SPLIT``, the split of their source."""
     last_rows: frozenset[str] = frozenset()
     """The operators below a watermark assigner whose rows have the column ``LAST``."""
-    ending: str | None = None
-    """The file that ends event time (:mod:`hintplan.runtime.spark.ending`); None unless the next batch is the last."""
     carried: Mapping[str, pa.StructType] = field(default_factory=dict)
     """The rows of sources, by scan, that go with the rows made of them, because late rows go to a table."""
     late: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -89,6 +89,11 @@ class Edges:
     """The DataFrames and functions of the program that runs the plan."""
     observe_as: Callable[[str], Any] = str
     """Returns the Observation, or its name, for an operator's metrics: in a stream the operator's id."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the backend."""
+        return self.backend.spark
 
     def metadata(self, operator_id: str) -> pa.Schema:
         """Return the columns of rows without their data: row kind, order, split, last row, rows of sources."""
@@ -124,20 +129,16 @@ class Edges:
 
 def edges_of(
     plan: Plan,
-    spark: SparkSession,
+    backend: Backend,
     *,
     places: Mapping[str, Place],
     lookups: RequestRun,
     pins: Mapping[str, PinPlace] = MappingProxyType({}),
     objects: ProgramObjects = NO_OBJECTS,
-    ending: str | None = None,
 ) -> Edges:
-    """Return the context of builders for ``plan``; ``lookups`` holds the facts of the run that lookups need.
-
-    With the file ``ending``, the sources of event time end in the next batch.
-    """
+    """Return the context of builders for ``plan``; ``lookups`` holds the facts of the run that lookups need."""
     return Edges(
-        spark=spark,
+        backend=backend,
         plan=plan,
         columns=output_columns(plan),
         changelog={name: kinds != INSERT_ONLY for name, kinds in output_kinds(plan).items()},
@@ -152,7 +153,6 @@ def edges_of(
         event_time=event_times(plan),
         splits=edges_with_splits(plan),
         last_rows=edges_with_last_rows(plan),
-        ending=ending,
         carried={
             scan: pa.struct([(column.name, to_arrow(column.type)) for column in columns])
             for scan, columns in carried_columns(plan).items()

@@ -24,10 +24,7 @@ from hintplan.plans.operators import JoinColumn, LookupJoin
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.calc import keeping
 from hintplan.runtime.builders.edges import Edges
-from hintplan.runtime.connectors import table as connectors
-from hintplan.runtime.engine.mapped import map_batches
 from hintplan.runtime.engine.marks import KEEP, MARK_COLUMNS
-from hintplan.runtime.engine.stateful import apply_operator
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.condition import compile_filter, compile_join_condition
@@ -38,9 +35,7 @@ from hintplan.runtime.lookup.metrics import LOOKUP_METRICS
 from hintplan.runtime.lookup.plan import fetched_columns, lookup_keys, lookup_spec
 from hintplan.runtime.lookup.task import enrich
 from hintplan.runtime.operators.lookup_retry import LookupRetry
-from hintplan.runtime.spark.names import named_function, quoted
-from hintplan.runtime.spark.source_order import mark_source
-from hintplan.runtime.spark.waking import waking_source
+from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.types import to_arrow, to_spark
 
 ASKS = "__asks"
@@ -108,7 +103,7 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
         columns_read = (column.alias(name) for name, (column, _) in chosen.items())
         prepared = analysed(frame.select(*columns_read, *(MARK_COLUMNS.names if marks else ())))
     schema = pa.schema([(name, kind) for name, (_, kind) in chosen.items()])
-    spec = lookup_spec(op, table, connectors.lookup_source(table.options), rows, edges.lookups)
+    spec = lookup_spec(op, table, edges.backend.lookup_source(op.table, table), rows, edges.lookups)
     spec = replace(spec, pins=edges.pins.get(op.id))
     if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
         operator = LookupRetry(
@@ -119,13 +114,12 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
             once=edges.lookups.once,
         )
         place = edges.places[op.id]
-        waking = mark_source(waking_source(edges.spark, place.root, operator.delay), op.id)
-        parked = apply_operator(operator, [prepared], place, metrics=LOOKUP_METRICS, waking=waking)
+        parked = edges.backend.apply(operator, [prepared], place, metrics=LOOKUP_METRICS, retry_delay=operator.delay)
         joined = parked.in_spark(op.id)
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
-        joined = map_batches(
-            prepared, named_function(run_task, op.id), rows.output, edges.observe_as(op.id), LOOKUP_METRICS, marks=marks
+        joined = edges.backend.mapped(
+            prepared, run_task, rows.output, op.id, edges.observe_as(op.id), LOOKUP_METRICS, marks=marks
         )
     metadata = edges.spark_metadata(op.id)
     if gathered:

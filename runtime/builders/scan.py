@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.operators import Scan
+from hintplan.runtime.builders.backend import Reading
 from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.late_rows import reading_more, with_source_rows
 from hintplan.runtime.connectors import table as connectors
-from hintplan.runtime.engine.arrivals import as_arrived
 from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.pushed_filter import PushedFilter
 from hintplan.runtime.expressions.source_filter import compile_asked
-from hintplan.runtime.spark.source_order import mark_source
 
 
 def _stream(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
@@ -29,14 +27,9 @@ def _stream(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRow
 def _rows(operator: Scan, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
     if operator.id in edges.ordered_by_scan:
         return _as_arrived(operator, edges)
-    if operator.id not in edges.row_order:
-        table = edges.plan.tables[operator.table]
-        splits = operator.id in edges.splits
-        in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns, splits=splits)
-        if in_arrow is not None:
-            counted = tuple((f"{metric} {operator.id}", how) for metric, how in in_arrow.metrics)
-            read = replace(in_arrow, frame=mark_source(in_arrow.frame, operator.id), metrics=counted)
-            return EdgeRows(lambda: _read(operator, [], edges), read)
+    in_arrow = edges.backend.read_in_arrow(_reading(operator, edges))
+    if in_arrow is not None:
+        return EdgeRows(lambda: _read(operator, [], edges), in_arrow)
     return from_frames(_read)(operator, inputs, edges)
 
 
@@ -50,21 +43,26 @@ def _as_arrived(operator: Scan, edges: Edges) -> EdgeRows:
     # Equal values of nested types may have different encodings, which would be hashed to different tasks.
     flat = [name for name in data if not pa.types.is_nested(schema.field(name).type)]
     key = primary_key if primary_key and {*primary_key} <= {*flat} else flat
-    partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    made = as_arrived(_read(operator, [], edges), schema, key, partitions, operator.id)
+    made = edges.backend.arrived(_reading(operator, edges), schema, key)
     return EdgeRows(lambda: made.in_spark(operator.id), made)
 
 
 def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    return edges.backend.read(_reading(operator, edges))
+
+
+def _reading(operator: Scan, edges: Edges) -> Reading:
     table = edges.plan.tables[operator.table]
-    row_order = operator.id in edges.row_order or operator.id in edges.ordered_by_scan
-    pins = edges.pins.get(operator.id)
-    rows = connectors.read_stream(
-        edges.spark, operator.table, table, operator.columns,
-        row_order=row_order, splits=operator.id in edges.splits, last_row=operator.id in edges.last_rows, pins=pins,
-        pushed_filter=_pushed_filter(operator, table), objects=edges.objects,
-    )  # fmt: skip
-    return mark_source(rows, operator.id)
+    return Reading(
+        scan=operator,
+        table=table,
+        row_order=operator.id in edges.row_order or operator.id in edges.ordered_by_scan,
+        splits=operator.id in edges.splits,
+        last_row=operator.id in edges.last_rows,
+        pins=edges.pins.get(operator.id),
+        pushed_filter=_pushed_filter(operator, table),
+        objects=edges.objects,
+    )
 
 
 def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

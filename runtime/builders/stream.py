@@ -5,7 +5,7 @@ the output goes through an exchange of its own (:mod:`hintplan.runtime.engine.sh
 is computed for each reader. An operator whose late rows go to a table emits them with its results; each reader takes
 its part. Knows no SQL and starts no query.
 
-    edges = edges_of(plan, spark, places=places, lookups=RequestRun(token="1"))
+    edges = edges_of(plan, SparkBackend(session=spark), places=places, lookups=RequestRun(token="1"))
     rows = build(edges, [sink.id for sink in plan.sinks])  # the rows of a sink are to be written
 """
 
@@ -26,7 +26,6 @@ from hintplan.runtime.builders.edges import Condition, Edges
 from hintplan.runtime.builders.late_rows import results_only, without_source_rows
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.engine.rows import EdgeRows, PackedFor
-from hintplan.runtime.engine.shared import shared_input, shared_rows
 
 
 def build_stream(edges: Edges, tops: Collection[str]) -> dict[str, EdgeRows]:
@@ -76,16 +75,15 @@ def conditions_above(plan: Plan) -> dict[str, Condition]:
 
 
 def _shared(operator: Operator, rows: EdgeRows, edges: Edges) -> EdgeRows:
-    partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
     schema, marks = edges.schema(operator.id), rows.marks
     if operator.id in edges.late_inputs:
         schema = edges.with_late_rows(operator.id)
     elif rows.in_arrow is not None and (joined := _join_above(operator, schema, edges)) is not None:
         reader, route = joined
-        partitions = edges.places[reader.operator].partitions
-        routed = shared_input(rows.in_arrow, schema, partitions, operator.id, reader=reader, route=route)
+        place = edges.places[reader.operator]
+        routed = edges.backend.shared_input(rows.in_arrow, schema, place, operator.id, reader=reader, route=route)
         return EdgeRows(lambda: routed.in_spark(operator.id), routed, marks=marks)
-    made = shared_rows(rows.in_arrow or rows.frame, schema, partitions, operator.id, marks=marks)
+    made = edges.backend.shared(rows.in_arrow or rows.frame, schema, operator.id, marks=marks)
     return EdgeRows(lambda: made.in_spark(operator.id), made, marks=marks)
 
 
@@ -114,4 +112,6 @@ def _built(operator: Operator, inputs: Sequence[EdgeRows], edges: Edges) -> Edge
         inputs = [without_source_rows(name, rows, edges) for name, rows in zip(operator.inputs, inputs, strict=True)]
     build_stream = builder_of(operator).stream
     assert build_stream is not None, f"{operator.id} is of batch plans only"
-    return build_stream(operator, inputs, edges)
+    return edges.backend.built(
+        operator, inputs, edges.schema(operator.id), partial(build_stream, operator, inputs, edges)
+    )

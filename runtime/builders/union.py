@@ -1,4 +1,4 @@
-"""A union, computed by Spark; an input without some of the metadata columns gets default values in them."""
+"""A union, computed by Spark in a run; an input without some of the metadata columns gets default values in them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hintplan.runtime.builders.builder import OperatorBuilder, from_frames
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.engine.marks import KEEP, MARK, SOURCE, SPLIT
 from hintplan.runtime.engine.row_order import ROW_ORDER
+from hintplan.runtime.engine.rows import EdgeRows
 from hintplan.runtime.operator import INSERT, KIND
 from hintplan.runtime.spark.names import quoted
 
@@ -25,6 +26,14 @@ _ABSENT = {
     KEEP: "true",
 }
 """The values, in Spark SQL, of metadata columns that an input lacks."""
+
+
+def _stream(operator: Union, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRows:
+    schemas = [edges.schema(name) for name in operator.inputs]
+    together = edges.backend.union(inputs, schemas, edges.schema(operator.id))
+    if together is None:
+        return from_frames(_union)(operator, inputs, edges)
+    return EdgeRows(lambda: together.in_spark(operator.id), together, marks=operator.id in edges.marks)
 
 
 def _union(operator: Union, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -45,4 +54,4 @@ def _absent(name: str, edges: Edges, operator_id: str) -> Column:
     return F.lit(None).cast(from_arrow_type(kind, prefer_timestamp_ntz=True)).alias(name)
 
 
-BUILDER = OperatorBuilder(stream=from_frames(_union), batch=_union)
+BUILDER = OperatorBuilder(stream=_stream, batch=_union)

@@ -17,13 +17,11 @@ from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.spark_columns import SPARK_ERRORS, analysed, refusing, sql_over
 from hintplan.runtime.spark.names import quoted
-from hintplan.runtime.spark.once import one_row
-from hintplan.runtime.spark.source_order import mark_source
 from hintplan.runtime.types import to_spark
 
 
 def _stream(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    return _rows(operator, mark_source(one_row(edges.spark), operator.id), edges)
+    return _rows(operator, edges.backend.one_row(operator.id), edges)
 
 
 def _batch(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

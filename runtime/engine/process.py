@@ -18,6 +18,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from hintplan.plans.errors import RunError
+from hintplan.plans.evidence.uses import encoded_uses
 from hintplan.runtime.engine.blobs import from_blob, row_chunks
 from hintplan.runtime.engine.marks import Marks, decode_marks
 from hintplan.runtime.engine.pack import MARK, PackedRow, hashed, packed_rows
@@ -48,6 +49,10 @@ METRICS: tuple[tuple[str, Aggregate], ...] = (
 ``reports`` counts calls, which shows whether totals are whole or partial. File system operations on the state are
 counted for the attempt that completed.
 """
+
+USES: tuple[str, Aggregate] = ("uses", "list")
+"""The last metric of an operator whose state lives by age: the ages at which its rows were used
+(:mod:`hintplan.plans.evidence.uses`)."""
 
 TIME_METRICS: tuple[tuple[str, Aggregate], ...] = (
     ("watermark", "max"),
@@ -159,6 +164,7 @@ class Process:
             *asked,
             *(() if moved is None else _time_metrics(moved, result)),
             *result.metrics,
+            *encoded_uses(result.uses),
         ]
 
     def _marks_above(self, moved: Moved | None, marks: Marks) -> Marks:

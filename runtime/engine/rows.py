@@ -40,8 +40,9 @@ class Report:
     marks: Marks = field(default_factory=dict)
 
 
-Aggregate = Literal["sum", "max", "min"]
-"""The function that aggregates a metric over tasks."""
+Aggregate = Literal["sum", "max", "min", "list"]
+"""The function that aggregates a metric over tasks. The last metric may be a ``list``: of all values from its place on,
+as text with blanks between them."""
 
 Read = Callable[[Iterable[pa.RecordBatch], Report], Iterator[pa.Table]]
 """Returns the rows for the batches of a task, which completes the report; picklable."""
@@ -148,11 +149,15 @@ class EdgeRows:
 _COUNTED = pa.schema([(ROWS, pa.int64())])
 
 
+_MOST_VALUES = 1 << 16
 _AGGREGATES: dict[Aggregate, Callable[[Column], Column]] = {"sum": F.sum, "max": F.max, "min": F.min}
 
 
 def aggregated(column: str, index: int, name: str, how: Aggregate) -> Column:
     """Return the metric at ``index`` of the arrays in ``column``, aggregated over all rows that have one."""
+    if how == "list":
+        values = F.array_join(F.slice(F.col(column), index + 1, _MOST_VALUES), " ")
+        return F.array_join(F.collect_list(values), " ").alias(name)
     return _AGGREGATES[how](F.get(column, F.lit(index))).alias(name)
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from hintplan.runtime.engine.buckets import bucket_ids
 from hintplan.runtime.engine.marks import MARK_COLUMNS, Marks
 from hintplan.runtime.engine.pack import PACKED_DDL, Packing, Ticking, as_it_is, with_their_marks
-from hintplan.runtime.engine.process import METRICS, NOW, TIME_METRICS, Process
+from hintplan.runtime.engine.process import METRICS, NOW, TIME_METRICS, USES, Process
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.engine.rows import Aggregate, ArrowRows, PackedFor
 from hintplan.runtime.engine.watermarks import EventTime
@@ -66,7 +66,7 @@ def apply_operator(
         frame=exchanged,
         read=Process(operator=operator, place=place, buckets=buckets, event_time=event_time),
         schema=operator.output,
-        metrics=(*METRICS, *(() if event_time is None else TIME_METRICS), *metrics),
+        metrics=(*METRICS, *metrics, USES) if event_time is None else (*METRICS, *TIME_METRICS, *metrics),
         observed_as=place.operator,
         marks=event_time is not None or bool(marked),
     )

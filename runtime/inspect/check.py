@@ -5,11 +5,18 @@ from __future__ import annotations
 import click
 
 from hintplan.plans.checkpoint.record import is_local_path
-from hintplan.plans.commands.options import allow_fact_edits_option, instant, read_plan, show_json
+from hintplan.plans.commands.options import (
+    allow_fact_edits_option,
+    evidence_option,
+    instant,
+    read_evidence_file,
+    read_plan,
+    show_json,
+)
 from hintplan.plans.commands.run_options import conf_option, debug_option, keep_state_option
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.text.terminal import print_data, wants_colour
-from hintplan.runtime.inspect.checked import checked_by_spark, checked_here
+from hintplan.runtime.inspect.checked import checked_by_spark, checked_here, with_evidence
 from hintplan.runtime.run.command import opened_session
 from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 
@@ -17,6 +24,7 @@ from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 @click.command("check")
 @click.argument("path", metavar="PLAN")
 @click.option("--checkpoint", required=True, metavar="DIR", help="The checkpoint that a run would continue.")
+@evidence_option
 @click.option("--at", metavar="TIME", help="Count expiring rows for a start at this time, ISO 8601 (default: now).")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if some state would be dropped.")
 @click.option("--master", metavar="URL", help="Spark master, if the checkpoint is behind a URL (default local[*]).")
@@ -30,6 +38,7 @@ from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 def check_command(
     path: str,
     checkpoint: str,
+    evidence_file: str | None,
     at: str | None,
     exit_code: bool,
     spark: SparkOptions,
@@ -58,6 +67,8 @@ def check_command(
     else:
         with opened_session(spark, plan, checkpoint) as session:
             result = checked_by_spark(plan, checkpoint, session, keep=keep_state)
+    if evidence_file is not None:
+        result = with_evidence(result, read_evidence_file(evidence_file))
     if as_json:
         show_json(result.json())
     elif wants_colour():

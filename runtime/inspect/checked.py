@@ -18,10 +18,11 @@ from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import Continuation, continuation
 from hintplan.plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
 from hintplan.plans.checkpoint.report import Expiring, Paint, Start, Verdict, check_json, check_text, verdict_of
+from hintplan.plans.compare.costs import with_costs
 from hintplan.plans.errors import NotInstalled, RunError
+from hintplan.plans.evidence.document import Evidence
 from hintplan.plans.extras import require
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.text.aligned import unpainted
 from hintplan.plans.text.names import nearest
 from hintplan.plans.text.printed import Printed
@@ -128,7 +129,7 @@ def checked_here(
     continued = result.continuation
     outcomes = {state.operator: state.outcome for verdict in continued.verdicts for state in verdict.states}
     kept = {name for name, outcome in outcomes.items() if outcome in _KEPT}
-    changes = [change for change in continued.changes if change.operator in kept and change.effect is SHORTER_TTL]
+    changes = [change for change in continued.changes if change.operator in kept and change.effect.level in _OF_TTL]
     by_consent = (*continued.keepable, *(name for name, outcome in outcomes.items() if outcome == "is kept"))
     if result.verdict == "refused" or not (changes or by_consent):
         return result
@@ -136,12 +137,20 @@ def checked_here(
         require("state")
     except NotInstalled:  # the report explains how to count them
         return result
-    from hintplan.runtime.inspect.expiring import count_expiring, count_kept
+    from hintplan.runtime.inspect.expiring import changed_states, count_expiring, count_kept
 
     path = absolute(checkpoint)
     rows = count_kept(plan, path, by_consent, at=start.at) if by_consent else None
     counted = replace(start, expiring=count_expiring(plan, path, changes, at=start.at), kept=rows)
-    return replace(result, start=counted)
+    evidence = changed_states(plan, path, changes, at=start.at)
+    result = replace(result, start=counted)
+    return result if evidence is None else with_evidence(result, evidence)
+
+
+def with_evidence(result: CheckResult, evidence: Evidence) -> CheckResult:
+    """Return the result with the cost of each changed TTL, according to the observations of a run."""
+    found = result.continuation
+    return replace(result, continuation=replace(found, changes=with_costs(found.changes, evidence)))
 
 
 def _start(at: int | None) -> Start:
@@ -149,6 +158,8 @@ def _start(at: int | None) -> Start:
 
 
 _KEPT = ("carries over", "is kept")
+_OF_TTL = ("ttl", "expire")
+"""The effects of a changed TTL."""
 
 
 def checked_by_spark(plan: Plan, checkpoint: str, spark: SparkSession, *, keep: Collection[str] = ()) -> CheckResult:

@@ -17,6 +17,7 @@ from hintplan.plans.files.git import PREFIX
 from hintplan.plans.model.config import TIME_ZONE, canonical_key
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.state import STATE_TTL
+from hintplan.plans.text.counts import count
 from hintplan.plans.text.links import link_to_nowhere
 from hintplan.plans.text.terminal import print_data, print_message, wants_colour
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--snapshot", metavar="DIR", help="Copy CHECKPOINT, as of its last committed batches, to a new directory."
 )
+@click.option("--evidence", metavar="FILE", help="Write the counters of all states to FILE, for reviews; no rows.")
 @click.option("--compact", is_flag=True, help="Rewrite the state in CHECKPOINT without expired and replaced rows.")
 @click.option("--at", metavar="TIME", help="Judge expiry at this time, ISO 8601 (default: now).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -46,12 +48,15 @@ def state_command(**given: Any) -> None:
     hintplan state DIR
     hintplan state plan.json --checkpoint DIR --if join_o_c.leftState.ttl=3d --if config.table.exec.state.ttl='2 h'
     hintplan state plan.json --checkpoint DIR --entry join_o_c.leftState --show 20
+    hintplan state plan.json --checkpoint DIR --evidence evidence.json
     hintplan state DIR --snapshot COPY
     hintplan state DIR --compact
     """
     options = StateOptions(**given)
     if options.snapshot is not None and options.compact:
         raise click.UsageError("--snapshot and --compact are two things: make the snapshot first")
+    if options.evidence is not None and (options.entries or options.edits or options.shown or options.as_json):
+        raise click.UsageError("--evidence FILE has the counters of all states: it takes only --checkpoint and --at")
     require("state")
     if options.snapshot is not None:
         from hintplan.runtime.inspect.snapshot import take_snapshot
@@ -65,6 +70,8 @@ def state_command(**given: Any) -> None:
 
         compacted = compact_state(_alone(options, "--compact"), at=instant(options.at, "UTC"))
         _print(options, compaction_json(compacted), compaction_text(compacted))
+    elif options.evidence is not None:
+        _write_evidence(options, options.evidence)
     else:
         _show_state(options)
 
@@ -79,6 +86,7 @@ class StateOptions:
     edits: tuple[str, ...]
     shown: int
     snapshot: str | None
+    evidence: str | None
     compact: bool
     at: str | None
     as_json: bool
@@ -90,7 +98,7 @@ def _alone(options: StateOptions, wanted: str) -> str:
     if options.checkpoint is not None or _is_plan(options.path):
         checkpoint = options.checkpoint or "CHECKPOINT"
         raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {checkpoint} {wanted}")
-    shows = options.entries or options.edits or options.shown or options.allow_fact_edits
+    shows = options.entries or options.edits or options.shown or options.evidence or options.allow_fact_edits
     if shows or (options.at is not None and not options.compact):
         raise click.UsageError(f"{wanted} covers a whole checkpoint: its only option is --json")
     _refuse_missing(options.path)
@@ -148,6 +156,19 @@ def _show_state(options: StateOptions) -> None:
         print_data(state_text(state))
     if options.edits and not any(e.edited for query in state.queries for o in query.operators for e in o.entries):
         print_message("--if changes no TTL of the states that are shown")
+
+
+def _write_evidence(options: StateOptions, file: str) -> None:
+    from hintplan.plans.evidence.document import dumps
+    from hintplan.plans.files.codec import write_plan_bytes
+    from hintplan.runtime.inspect.evidence import read_evidence
+
+    plan, checkpoint = _plan_and_checkpoint(options)
+    now = instant(options.at, plan.config.get(TIME_ZONE, "UTC"))
+    evidence = read_evidence(plan, absolute(checkpoint), at=now)
+    write_plan_bytes(dumps(evidence), file)
+    hits = sum(sum(period.hits) for state in evidence.states for period in state.periods)
+    print_message(f"{file}: {count(len(evidence.states), 'state')}, {hits:,} hits")
 
 
 def _painted(text: str, part: Part) -> str:

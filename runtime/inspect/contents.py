@@ -12,6 +12,8 @@ from typing import Literal
 
 import pyarrow as pa
 
+from hintplan.plans.evidence.ages import NONE, Counts
+from hintplan.plans.evidence.period import Period
 from hintplan.plans.lazy import load
 from hintplan.plans.text.printed import Printed
 
@@ -78,6 +80,8 @@ class EntryState:
 
     ``tables`` are its parts by name, if it has several. ``shown`` are rows of each part, the last written first, in the
     stored format: identity, payload, ``__count`` and ``__write``. ``keys`` are the columns of their lookup key.
+    ``row_ages`` counts the visible rows by the time since their last write, and ``observed`` has the periods of
+    :mod:`hintplan.plans.evidence.period`.
     """
 
     name: str
@@ -88,6 +92,8 @@ class EntryState:
     tables: tuple[tuple[str, Amount], ...] = ()
     shown: tuple[tuple[str, pa.Table], ...] = field(default=(), compare=False)
     keys: tuple[str, ...] = ()
+    row_ages: Counts = NONE
+    observed: tuple[Period, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

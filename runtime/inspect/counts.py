@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from hintplan.plans.evidence.ages import ENDS, NONE, Counts
 from hintplan.runtime.state.identity import Mask, distinct_rows, encode_groups, equal_columns, without_chunks
 from hintplan.runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
 from hintplan.runtime.state.merge import hash_ranges, newest_versions
@@ -47,13 +48,15 @@ class Counted:
     """The counts of one table in one partition, or of several. ``under`` has an item for each TTL of the request.
 
     ``keys``, ``oldest`` and ``newest`` (last writes in ms, None without rows) count the visible rows under the first
-    TTL. ``shown`` are the rows that were written last, newest first, including expired rows.
+    TTL, and ``ages`` the time since these writes. ``shown`` are the rows that were written last, newest first,
+    including expired rows.
     """
 
     under: tuple[Under, ...]
     keys: int = 0
     oldest: int | None = None
     newest: int | None = None
+    ages: Counts = NONE
     shown: pa.Table | None = field(default=None, compare=False)
 
 
@@ -68,6 +71,7 @@ def count_rows(
     keys = 0
     oldest: int | None = None
     newest: int | None = None
+    ages = np.zeros(len(NONE), np.int64)
     shown: list[pa.Table] = []
     for rows, order in present_rows(layout, tables):
         writes = int64s(rows, WRITE)[order]
@@ -78,10 +82,18 @@ def count_rows(
             seen = writes[visible]
             oldest = int(seen.min()) if oldest is None else min(oldest, int(seen.min()))
             newest = int(seen.max()) if newest is None else max(newest, int(seen.max()))
+            ages += np.bincount(np.searchsorted(ENDS, now - seen, "right"), minlength=len(NONE))
             keys += _keys(layout, rows, order[visible])
         if show and len(order):
             shown = [newest_first([*shown, rows.take(order[_latest(writes, show)])], show)]
-    return Counted(under=tuple(under), keys=keys, oldest=oldest, newest=newest, shown=shown[0] if shown else None)
+    return Counted(
+        under=tuple(under),
+        keys=keys,
+        oldest=oldest,
+        newest=newest,
+        ages=tuple(ages.tolist()),
+        shown=shown[0] if shown else None,
+    )
 
 
 def present_rows(layout: StateLayout, tables: Sequence[pa.Table]) -> Iterator[tuple[pa.Table, Int64s]]:

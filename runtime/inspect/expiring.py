@@ -1,16 +1,21 @@
-"""Counts the rows of a checkpoint that shorter TTLs of a plan hide, and the rows of states that are kept by consent."""
+"""Counts the rows of a checkpoint that shorter TTLs of a plan hide, and the rows of states that are kept by consent.
+
+It also returns the observations of the states whose TTL changes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hintplan.plans.checkpoint.report import Expiring
 from hintplan.plans.compare.change import Change
 from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.evidence.document import Evidence
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.settings.effects import SHORTER_TTL
 from hintplan.plans.settings.state import with_ttl
+from hintplan.runtime.inspect.evidence import evidence_of
 from hintplan.runtime.inspect.read import read_state
 
 
@@ -22,15 +27,10 @@ def count_expiring(
     The result maps the path of the TTL to the count. Only the affected states are read. RunError if they cannot be
     read.
     """
-    shorter = {change.path: change for change in changes if change.effect is SHORTER_TTL}
-    if not shorter:
+    before = _ttls_before(change for change in changes if change.effect is SHORTER_TTL)
+    if not before:
         return {}
-    before = {path.removesuffix(".ttl"): change.before or "" for path, change in shorter.items()}
-    operators = tuple(
-        operator.with_states(with_ttl(e, before.get(f"{operator.id}.{e.name}", e.ttl or "")) for e in operator.state)
-        for operator in plan.operators
-    )
-    state = read_state(plan, checkpoint, at=at, edited=replace(plan, operators=operators), entries=tuple(before))
+    state = read_state(plan, checkpoint, at=at, edited=_with_ttls(plan, before), entries=tuple(before))
     counted: dict[str, Expiring] = {}
     for query in state.queries:
         for operator in query.operators:
@@ -49,6 +49,36 @@ def count_expiring(
                         last=_joined(max, other.last, _expiry(entry.amount.newest, entry.ttl)),
                     )
     return counted
+
+
+def changed_states(plan: Plan, checkpoint: str, changes: Sequence[Change], *, at: int | None = None) -> Evidence | None:
+    """Return the observations of the states whose TTL ``changes`` set, with the TTLs before; None without any.
+
+    RunError if they cannot be read.
+    """
+    before = _ttls_before(changes)
+    if not before:
+        return None
+    return evidence_of(read_state(_with_ttls(plan, before), checkpoint, at=at, entries=tuple(before)))
+
+
+def _ttls_before(changes: Iterable[Change]) -> dict[str, str]:
+    """Return the TTL before each change of a TTL, by the path of its state."""
+    ttls = (change for change in changes if change.subject == "setting" and (change.setting or "").endswith(".ttl"))
+    return {
+        change.path.removesuffix(".ttl"): change.before
+        for change in ttls
+        if change.before is not None and ".state." in (change.setting or "")
+    }
+
+
+def _with_ttls(plan: Plan, ttls: Mapping[str, str]) -> Plan:
+    """Return the plan with other TTLs of the states at some paths."""
+    operators = tuple(
+        operator.with_states(with_ttl(e, ttls.get(f"{operator.id}.{e.name}", e.ttl or "")) for e in operator.state)
+        for operator in plan.operators
+    )
+    return replace(plan, operators=operators)
 
 
 def _expiry(write: int | None, ttl: str | None) -> int | None:

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import pyarrow as pa
 
@@ -24,6 +25,8 @@ from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.carryover import continued
 from hintplan.plans.compare.query_record import operators_of
 from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.evidence.ages import NONE, added
+from hintplan.plans.evidence.period import Period
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.builders.event_time import event_times
@@ -44,7 +47,10 @@ from hintplan.runtime.inspect.opening import Batches, OpenCheckpoint, at_last_ba
 from hintplan.runtime.inspect.partition import PARKED, Kept, count_parked_rows, count_tables
 from hintplan.runtime.inspect.state_owner import OwnedState
 from hintplan.runtime.operator import FOREVER, NEVER
+from hintplan.runtime.operators.lookup_retry import is_parked
 from hintplan.runtime.state.layout import StateLayout, layout_of
+from hintplan.runtime.state.manifest import read_tables
+from hintplan.runtime.state.observation import joined_observations
 from hintplan.runtime.storage.files import Files
 from hintplan.runtime.storage.manifest import Manifest
 
@@ -164,7 +170,8 @@ def _operator_state(
     if is_known:
         entries = [entry for entry in of_state if asked.wanted(state.operator, entry.name)]
         counts = _counted(entries, files, partitions, asked)
-        entry_states = [_entry_state(entry, counts, sizes, asked.show) for entry in entries]
+        observed = _observed(partitions)
+        entry_states = [_entry_state(entry, counts, sizes, observed, asked.show) for entry in entries]
     else:  # only the amounts in the manifests are known
         tables = ((name, amount) for name, amount in sizes.items() if asked.wanted(state.operator, name))
         entry_states = [EntryState(name=name, amount=amount) for name, amount in tables]
@@ -224,8 +231,22 @@ def _nothing_stored(entry: Entry) -> EntryState:
     return EntryState(name=entry.name, input=entry.input, ttl=entry.ttl, amount=_nothing(entry))
 
 
+def _observed(partitions: Mapping[int, Manifest]) -> dict[str, tuple[Period, ...]]:
+    """Return the observations of each table over all partitions."""
+    observed: dict[str, tuple[Period, ...]] = {}
+    for partition in partitions.values():
+        if partition.tables is not None and not is_parked(partition.tables):
+            for name, table in read_tables(partition.tables).items():
+                observed[name] = joined_observations(observed.get(name, ()), table.observed)
+    return observed
+
+
 def _entry_state(
-    entry: Entry, counts: Mapping[str, Sequence[Counted]], sizes: Mapping[str, Amount], show: int
+    entry: Entry,
+    counts: Mapping[str, Sequence[Counted]],
+    sizes: Mapping[str, Amount],
+    observed: Mapping[str, tuple[Period, ...]],
+    show: int,
 ) -> EntryState:
     names = [layout.name for layout in entry.layouts] or [PARKED]
     amounts: list[Amount] = []
@@ -246,6 +267,8 @@ def _entry_state(
     for amount in amounts:
         total += amount
     edit = sum(edits, Under())
+    ages = (answer.ages for name in names for answer in counts.get(name, ()))
+    periods = (observed.get(name, ()) for name in names)
     return EntryState(
         name=entry.name,
         input=entry.input,
@@ -258,6 +281,8 @@ def _entry_state(
         tables=tuple(zip(names, amounts, strict=True)) if len(names) > 1 else (),
         shown=tuple(shown),
         keys=entry.keys,
+        row_ages=reduce(added, ages, NONE),
+        observed=reduce(joined_observations, periods, ()),
     )
 
 

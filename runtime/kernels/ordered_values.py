@@ -77,6 +77,7 @@ def update_ordered_values(
     identity = pa.table([*batch.keys.take(group).columns, value], names)  # there may be no keys
     codes = state.find(identity, hashes)
     live = state.live(codes)
+    state.use(codes)
     old = np.zeros(len(first), np.int64)
     old[live] = state.integers(codes[live], COUNT)
     if len(rows) and weights.min() < 0:

@@ -105,6 +105,7 @@ def update_value_rows(
     identity = pa.table([*batch.keys.take(group).columns, *columns], names)  # there may be no keys
     codes = state.find(identity, hashes)
     live = state.live(codes)
+    state.use(codes)
     old = np.zeros(len(first), np.int64)
     old[live] = state.integers(codes[live], COUNT)
     if len(used) and weights.min() < 0:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
-_LOOPBACK = "127.0.0.1"
+from hintplan.runtime.web_server import LOOPBACK
+
 _ADDRESS = re.compile(r"(?P<host>[^:\[\]/@]*|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
 _SIGNAL = "/v1/metrics"
 """The path that OTLP over HTTP appends to the address of a collector."""
@@ -28,7 +29,7 @@ class Destination:
     """The address of a server for metrics, with port 0 for any free port, or the URL that metrics are sent to."""
 
     kind: Literal["prometheus", "otlp"]
-    host: str = _LOOPBACK
+    host: str = LOOPBACK
     port: int = 0
     url: str | None = None
 
@@ -56,7 +57,7 @@ def _address(text: str) -> Destination:
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:
         raise ValueError(f"{text!r} is no [HOST]:PORT, such as :9090 for this machine alone, or 0.0.0.0:9090 for all")
-    return Destination("prometheus", host=match["host"].strip("[]") or _LOOPBACK, port=int(match["port"]))
+    return Destination("prometheus", host=match["host"].strip("[]") or LOOPBACK, port=int(match["port"]))
 
 
 def _url(text: str) -> Destination:

@@ -12,16 +12,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from hintplan.plans.files.codec import fingerprint
+from hintplan.plans.model.plan import Plan
 from hintplan.runtime.metrics import table
 from hintplan.runtime.metrics.measure import Measured
+from hintplan.runtime.metrics.recent import Recent
 from hintplan.runtime.progress import BatchProgress, JobProgress
+from hintplan.runtime.running import RunningBatch
 
 _LOOK_SECONDS = 1.0
 _LAST_LOOK_SECONDS = 2.0
@@ -29,10 +33,14 @@ _LAST_LOOK_SECONDS = 2.0
 
 @dataclass(slots=True)
 class Followed:
-    """Follows the run of a plan, once per second, in a thread of its own; ``clock`` is monotonic, in seconds."""
+    """Follows the run of a plan, once per second, in a thread of its own; ``clock`` is monotonic, in seconds.
+
+    ``recent`` keeps its recent past, for a page.
+    """
 
     measured: Measured
     clock: Callable[[], float]
+    recent: Recent | None = None
     _execution: Any = None
     _times_read: int = 0
     _since: dict[str, tuple[int | None, float]] = field(default_factory=dict)
@@ -42,6 +50,41 @@ class Followed:
     def told(self, ended: BatchProgress | JobProgress) -> None:
         """Measure a batch, or the job of a sink, that has ended."""
         self.measured.progress(ended)
+        if self.recent is not None:
+            self.recent.ended(ended, main=self.measured.query_of(ended.sink)[1], now=self.clock())
+
+    def working(self, query: str, batch: RunningBatch) -> None:
+        """Record the progress of a batch at work."""
+        if self.recent is not None:
+            self.recent.at_work[query] = batch
+
+    def begin_plan(self, plan: Plan) -> None:
+        """Measure ``plan`` from now on, if an edit has made it of the plan that ran so far."""
+        into = self.measured.into
+        if plan == self.measured.plan:
+            return
+        for labels, _ in into.values(table.RUN_INFO):
+            if labels[0] == plan.name:
+                into.set(table.RUN_INFO, None, *labels)
+                into.set(table.RUN_INFO, 1, plan.name, fingerprint(plan), *labels[2:])
+        self.measured = replace(self.measured, plan=plan)
+        self.measured.begun()
+
+    @property
+    def checkpoint(self) -> str | None:
+        """The directory with the state of the run; None before it has one, and for a batch plan."""
+        return getattr(self._execution, "checkpoint", None)
+
+    @property
+    def failure(self) -> str | None:
+        """The reason for which the run has failed, if it has."""
+        error = None if self._execution is None else self._execution.exception
+        return None if error is None else str(error)
+
+    @property
+    def has_ended(self) -> bool:
+        """True once the run no longer needs to be followed."""
+        return self._ended.is_set() or (self._thread is not None and not self._thread.is_alive())
 
     def begin(self, execution: Any) -> None:
         """Start to follow ``execution``."""

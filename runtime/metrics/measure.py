@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.durations import format_duration, parse_duration
+from hintplan.plans.evidence.ages import below
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Scan
 from hintplan.runtime.metrics import table
@@ -35,6 +36,14 @@ LOOKUP_METRICS: Mapping[str, tuple[Metric, float]] = {
     "numCachedRecords": (table.LOOKUP_CACHED_ROWS, 1),
     "numCachedBytes": (table.LOOKUP_CACHED_SIZE, 1),
 }
+_SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+AGES = (
+    *(seconds * _SECOND for seconds in (1, 10, 30)),
+    *(minutes * _MINUTE for minutes in (1, 3, 10, 30)),
+    *(hours * _HOUR for hours in (1, 3, 6, 12)),
+    *(days * _DAY for days in (1, 3, 7, 14, 30, 90, 365)),
+)
+"""The upper bounds of the ages of hits, in ms: some of the ends of :mod:`hintplan.plans.evidence.ages`."""
 FUNCTION_METRICS: Mapping[str, tuple[Metric, float]] = {
     "calls": (table.FUNCTION_CALLS, 1),
     "retries": (table.FUNCTION_RETRIES, 1),
@@ -72,7 +81,7 @@ class Measured:
 
     def progress(self, ended: BatchProgress | JobProgress) -> None:
         """Measure a batch, or the job of a sink, that has ended."""
-        query = next((name for name, sinks in self.queries.items() if ended.sink in sinks), ended.sink)
+        query, is_first = self.query_of(ended.sink)
         seconds, into = ended.duration_ms / 1000, self.into
         into.add(table.SINK_ROWS, ended.rows_out, self.plan.name, query, ended.sink)
         for counted, metrics in ((ended.lookups, LOOKUP_METRICS), (ended.functions, FUNCTION_METRICS)):
@@ -84,13 +93,18 @@ class Measured:
             return
         into.add(table.BATCH_ROWS_IN, ended.rows_in, self.plan.name, query)
         into.add(table.BATCH_ROWS_OUT, ended.rows_out, self.plan.name, query)
-        if ended.sink != self.queries.get(query, (query,))[0]:
+        if not is_first:
             return  # the batch is measured with the first sink of its query
         into.record(table.BATCH_DURATION, seconds, self.plan.name, query)
         into.set(table.BATCH_END, _seconds(ended.timestamp) + seconds, self.plan.name, query)
         self._sources(query, ended)
         for name, operator in ended.operators.items():
             self._operator(query, name, operator)
+
+    def query_of(self, sink: str) -> tuple[str, bool]:
+        """Return the query that writes ``sink``, and True if ``sink`` is its first."""
+        query = next((name for name, sinks in self.queries.items() if sink in sinks), sink)
+        return query, sink == self.queries.get(query, (query,))[0]
 
     def _sources(self, query: str, batch: BatchProgress) -> None:
         scans = {operator.id for operator in self.plan.operators if isinstance(operator, Scan)}
@@ -117,10 +131,24 @@ class Measured:
             into.set(table.WATERMARK, None if ended else (time.watermark or 0) / 1000, *labels)
             into.add(table.LATE_ROWS, time.late_rows, *labels)
             into.set(table.WAITING_ROWS, time.waiting_rows, *labels)
+        self._uses(labels, progress)
         for count, value in progress.counts.items():
             into.add(table.OPERATOR_COUNTED, value, *labels, count)
         for operation, value in progress.file_operations.items():
             into.add(table.STATE_FILE_OPERATIONS, value, *labels, operation)
+
+    def _uses(self, labels: tuple[str, ...], progress: OperatorProgress) -> None:
+        states = sorted(self.plan.by_id[labels[2]].state, key=lambda state: state.index)
+        for place, uses in progress.uses.items():
+            # A single state has all tables of its operator; of several, each has its own.
+            state = states[place if len(states) > 1 else 0].name
+            younger = 0
+            for end in AGES:
+                so_far = below(uses.hits, end)
+                self.into.add(table.STATE_HITS, so_far - younger, *labels, state, format_duration(end))
+                younger = so_far
+            self.into.add(table.STATE_HITS, sum(uses.hits) - younger, *labels, state, "longer")
+            self.into.add(table.STATE_EXPIRED_HITS, sum(uses.misses), *labels, state)
 
     def _counted(
         self, query: str, name: str, counts: Mapping[str, int], metrics: Mapping[str, tuple[Metric, float]]

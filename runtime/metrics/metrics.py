@@ -25,19 +25,23 @@ from hintplan.runtime.metrics.exporter import Destination, Exporter, destination
 from hintplan.runtime.metrics.followed import Followed
 from hintplan.runtime.metrics.measure import Measured
 from hintplan.runtime.metrics.measurements import Measurements
+from hintplan.runtime.metrics.recent import Recent
 
 
 @dataclass(slots=True)
 class Metrics:
     """The measurements of runs, and their ``exporters``; close it when no run needs it.
 
-    ``now`` is in seconds since 1970, ``clock`` is monotonic.
+    ``now`` is in seconds since 1970, ``clock`` is monotonic. ``latest`` is the run that began last. With
+    ``keeps_recent``, runs keep their recent past, for a page.
     """
 
     measurements: Measurements = field(default_factory=Measurements)
     exporters: tuple[Exporter, ...] = ()
     now: Callable[[], float] = time.time
     clock: Callable[[], float] = time.monotonic
+    keeps_recent: bool = False
+    latest: Followed | None = None
     _runs: dict[str, Followed] = field(default_factory=dict)
 
     def begun(self, plan: Plan, queries: Mapping[str, Sequence[str]]) -> Followed:
@@ -45,7 +49,8 @@ class Metrics:
         into, before = self.measurements, self._runs.get(plan.name)
         if before is not None:
             before.end()
-        run = self._runs[plan.name] = Followed(Measured(into, plan, queries), self.clock)
+        recent = Recent(plan.name, into) if self.keeps_recent else None
+        run = self._runs[plan.name] = Followed(Measured(into, plan, queries), self.clock, recent)
         for labels, _ in into.values(table.RUN_INFO):
             if labels[0] == plan.name:
                 into.set(table.RUN_INFO, None, *labels)
@@ -54,6 +59,9 @@ class Metrics:
         into.set(table.RUN_START, self.now(), plan.name)
         into.add(table.RUN_RESTARTS, 0 if before is None else 1, plan.name)
         run.measured.begun()
+        if recent is not None:
+            recent.sample(self.clock())
+        self.latest = run
         return run
 
     def close(self) -> None:

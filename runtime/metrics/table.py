@@ -116,6 +116,18 @@ STATE_TTL = _gauge(
     ("plan", "operator", "kind", "state"),
     "The TTL in force of a state entry; 0 for one that never expires.",
 )
+STATE_HITS = _counter(
+    "operator.state_hits",
+    "{row}",
+    (*_OPERATOR, "state", "age"),
+    "Stored rows that were found and used, by the time since their last write: `age` is its upper bound.",
+)
+STATE_EXPIRED_HITS = _counter(
+    "operator.state_expired_hits",
+    "{row}",
+    (*_OPERATOR, "state"),
+    "Expired rows that would have been used, if they were still stored.",
+)
 STATE_FILE_OPERATIONS = _counter(
     "operator.state_file_operations",
     "{operation}",

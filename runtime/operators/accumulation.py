@@ -231,6 +231,7 @@ def change_groups(
                 return change_groups(operator, states, batch.filter(pa.array(counted)), weights[counted], now)
     if not len(first):
         return GroupChange(keys, old, old, live, live, first)
+    groups_state.use(codes)
     places, kept = _by_place(first, batch.num_rows), old
     if weights is not None:
         last = last_emptied(groups, weights, old_count)

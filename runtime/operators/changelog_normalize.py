@@ -86,6 +86,7 @@ def _replace(operator: ChangelogNormalizeOperator, state: KeyedState, batch: pa.
     hashes = batch[hash_name(0)].to_numpy()
     codes = state.find(batch.select(list(operator.key)), hashes)
     was = state.live(codes)
+    state.use(codes)
     is_ = batch[KIND].to_numpy() != DELETE
     stored = state.take(codes[was], operator.columns.names)
     before = stored.take(pa.array(np.cumsum(was) - 1, mask=~was))

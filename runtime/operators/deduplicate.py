@@ -111,6 +111,7 @@ def _keep(operator: DeduplicateOperator, state: KeyedState, batch: pa.Table, now
     hashes = batch[hash_name(0)].to_numpy()
     codes = state.find(batch.select(list(operator.key)), hashes)
     was = state.live(codes)
+    state.use(codes)
     after = batch.select(operator.columns.names)
     if operator.only_adds:
         _put(operator, state, after.filter(pa.array(~was)), hashes[~was], codes[~was] >= 0, now)

@@ -88,6 +88,7 @@ def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now
     keys = keys.take(first_of_key) if operator.key else keys
     key, code = stored_under(state, keys, hashes[first_of_key], expired=True)
     live = state.live(code)
+    state.use(code)
     expired, key, code = code[~live], key[live], code[live]
     place = state.integers(code, PLACE)
     beyond = np.zeros(len(first_of_key), np.int64)

@@ -253,6 +253,8 @@ def _net(
         net = np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
     codes = own.find(rows, hashes)
     live = own.live(codes)
+    if operator.changelog[side]:
+        own.use(codes[net < 0])
     old = np.zeros(len(first), np.int64)
     old[live] = own.integers(codes[live], COUNT)
     dropped = np.zeros(len(first), np.int64)
@@ -283,10 +285,15 @@ def _match(operator: JoinOperator, batch: _NetRows, other: KeyedState, now: int,
     met_codes, met_rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     keys = rows.select(list(operator.keys[side])).rename_columns(list(operator.keys[1 - side]))
     mine_shown, theirs_shown = _shown(operator, side), _shown(operator, 1 - side)
-    for place, code in other.scan(keys, batch.hashes & ~SUFFIX_MASK):
+    for place, code in other.scan(keys, batch.hashes & ~SUFFIX_MASK, expired=True):
         if operator.condition is not None:
             holds = _holds(operator.condition, side, rows, place, other, code)
             place, code = place[holds], code[holds]
+        other.use(code)
+        if operator.ttls[1 - side]:
+            live = other.live(code)
+            if not live.all():
+                place, code = place[live], code[live]
         if not place.size:
             continue
         copies = other.integers(code, COUNT)

@@ -103,6 +103,7 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
     keys = keys.take(first_of_key) if operator.key else keys
     key, code = stored_under(state, keys, hashes[first_of_key] & ~SUFFIX_MASK, expired=True)
     there = state.live(code)
+    state.use(code)
     expired = code[~there & ~np.isin(code, codes)]
     key, code = key[there], code[there]
     places = state.take(code, [PLACES])[PLACES].combine_chunks()

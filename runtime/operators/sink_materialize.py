@@ -98,7 +98,10 @@ def _update(
 
     key_of, first_of_key = encode_groups([rows[name].combine_chunks() for name in operator.key])
     keys = rows.select(list(operator.key)).take(first_of_key)
-    key, code = stored_under(state, keys, batch[hash_name(0)].to_numpy()[first][first_of_key])
+    key, code = stored_under(state, keys, batch[hash_name(0)].to_numpy()[first][first_of_key], expired=True)
+    state.use(code)
+    there = state.live(code)
+    key, code = key[there], code[there]
     stored_place = state.integers(code, PLACE)
     beyond = np.zeros(len(first_of_key), np.int64)
     np.maximum.at(beyond, key, stored_place + 1)

@@ -27,6 +27,7 @@ from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.config import PARALLELISM
 from hintplan.plans.model.plan import Plan
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.edges import edges_of
 from hintplan.runtime.builders.stream import build_stream
 from hintplan.runtime.checkpoint.files import NO_FILES, CheckpointFiles, checkpoint_files, reached_by_workers
@@ -114,12 +115,11 @@ class Building:
             pins = self._pins[query.id]
             edges = edges_of(
                 self.plan,
-                self.spark,
+                SparkBackend(session=self.spark, ending=endings.get(query.id)),
                 places=places,
                 lookups=self.lookups,
                 pins=pins,
                 objects=self.objects,
-                ending=endings.get(query.id),
             )
             rows = build_stream(edges, tops(self.plan, query))
             if not is_remote(self.spark):

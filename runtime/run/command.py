@@ -55,9 +55,10 @@ from hintplan.runtime.run.in_advance import refuse_in_advance
 from hintplan.runtime.run.new_input import may_find_rows
 from hintplan.runtime.run.spark_options import SparkOptions, with_spark_options
 from hintplan.runtime.spark.quiet import SparkLog
-from hintplan.runtime.supervision.health import WAITING, Health, address, served
+from hintplan.runtime.supervision.health import WAITING, Health, served
 from hintplan.runtime.supervision.restarts import NEVER, Strategy, configured
 from hintplan.runtime.supervision.stop import GRACE_SECONDS, STOPS_WHEN_STARTED, Stop
+from hintplan.runtime.web_server import address
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,6 +94,7 @@ class RunOptions:
     path: str
     once: bool
     drain: bool
+    watch: bool
     trigger: str | None
     checkpoint: str | None
     expect: str | None
@@ -107,6 +109,7 @@ class RunOptions:
     as_json: bool
     print_raw: bool
     metrics: tuple[str, ...]
+    page: tuple[str, int] | None
     policy: Policy
     allow_state_drop: bool
     keep_state: tuple[str, ...]
@@ -124,6 +127,9 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
             "--drain",
             is_flag=True,
             help="Process the existing rows, close all windows of event time, then stop; the checkpoint ends with it.",
+        ),
+        click.option(
+            "--watch", is_flag=True, help="Apply edits of the plan file between two batches, if they need no new start."
         ),
         trigger_option("Time between two batches (default 1 s)."),
         click.option(
@@ -172,6 +178,9 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
             metavar="WHERE",
             help="Metrics for prometheus=[HOST]:PORT or otlp=URL; repeatable.",
         ),
+        click.option(
+            "--page", callback=_address, metavar="[HOST:]PORT", help="Show the plan and its numbers in a browser there."
+        ),
         policy_options,
         allow_state_drop_option,
         keep_state_option,
@@ -191,7 +200,17 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
 
 SECTIONS = {
     "Batches and checkpoint": Section(
-        flags=("--once", "--drain", "--trigger", "--checkpoint", "--expect", "--take-over", "--wait", "--lease"),
+        flags=(
+            "--once",
+            "--drain",
+            "--watch",
+            "--trigger",
+            "--checkpoint",
+            "--expect",
+            "--take-over",
+            "--wait",
+            "--lease",
+        ),
         example="hintplan run plan.json --checkpoint checkpoint --trigger '10 s'",
     ),
     "Failures and signals": Section(
@@ -203,7 +222,7 @@ SECTIONS = {
         example="hintplan run plan.json --master 'local[4]' --conf spark.driver.memory=4g",
     ),
     "Output": Section(
-        flags=("--json", "--print-raw", "--metrics", "--health"),
+        flags=("--json", "--print-raw", "--metrics", "--health", "--page"),
         example="hintplan run plan.json --metrics prometheus=:9249 --health 8080",
     ),
     "What the plan may access": Section(
@@ -248,7 +267,13 @@ def run_command(options: RunOptions) -> int:
         if url is not None:
             print_message(f"health: {url}/healthz")
         with _opened_metrics(options.metrics) if options.metrics else nullcontext() as metrics:
-            return _run_on_spark(plan, options, health, metrics)
+            if options.page is None:
+                return _run_on_spark(plan, options, health, metrics)
+            from hintplan.runtime.page.live_page import open_page
+
+            with open_page(options.page, metrics=metrics, plan=plan, file=options.path, health=health) as page:
+                print_message(f"page: {page.url}")
+                return _run_on_spark(plan, options, health, page.metrics)
 
 
 @contextmanager
@@ -272,6 +297,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metr
     with opened_session(options.spark, plan, options.checkpoint) as spark:
         spark_start_ms = int((time.monotonic() - began) * 1000)
         from hintplan.runtime.run.execute import execute
+        from hintplan.runtime.run.live_edits import LiveEdits
         from hintplan.runtime.run.supervised import Supervision, run_plan
         from hintplan.runtime.spark.session import shares_machine
         from hintplan.runtime.worker.early_workers import start_workers
@@ -279,9 +305,13 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metr
         if shares_machine(spark) and (not (options.once or options.drain) or may_find_rows(plan, options.checkpoint)):
             start_workers(spark)
 
+        edits = None
+        if options.watch:
+            edits = LiveEdits(path=options.path, plan=plan, allow_fact_edits=options.allow_fact_edits)
+
         def start(waiting: Waiting) -> Execution | BatchExecution:
             return execute(
-                plan,
+                plan if edits is None else edits.newest(),
                 spark,
                 checkpoint=None if options.checkpoint is None else absolute(options.checkpoint),
                 once=options.once and plan.mode != "batch",
@@ -296,6 +326,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Metr
                 allow_older_sink=options.allow_older_sink,
                 allow_missing_files=options.allow_missing_files,
                 metrics=metrics,
+                watch=edits or False,
             )
 
         supervision = Supervision(
@@ -321,6 +352,8 @@ def refuse_wrong_usage(options: RunOptions) -> None:
         raise click.UsageError("--drain processes the existing rows and stops; it has no --trigger")
     if options.once and options.trigger:
         raise click.UsageError("--once processes the existing rows and stops; it has no --trigger")
+    if options.watch:
+        _refuse_unwatchable(options)
     try:
         lease_seconds(options.lease)
     except RunError as error:
@@ -337,6 +370,21 @@ def refuse_wrong_usage(options: RunOptions) -> None:
         raise click.UsageError("--restart-delay concerns restarts; set their number with --max-restarts")
     if _seconds(options.restart_delay) == 0:
         raise click.UsageError("--restart-delay must not be 0: an unavailable system needs time to recover")
+
+
+def _refuse_unwatchable(options: RunOptions) -> None:
+    """Raise a usage error if a run with --watch could apply no edit."""
+    if options.path == "-" or options.path.startswith("git:"):
+        raise click.UsageError(f"--watch reads the plan again, and {options.path} is read once; give a file")
+    if options.once or options.drain:
+        flag = "--once" if options.once else "--drain"
+        raise click.UsageError(f"{flag} processes the existing rows and stops; it has no --watch")
+    if options.spark.remote is not None:
+        raise click.UsageError("--watch applies no edits with --remote; start the run again with the edited plan")
+    if options.checkpoint is None:
+        raise click.UsageError("--watch records in the checkpoint which plan ran; set one with --checkpoint")
+    if options.expect is not None:
+        raise click.UsageError("--expect allows one plan only, so --watch could apply no edit; leave out one of them")
 
 
 def checked_plan(options: RunOptions) -> Plan:
@@ -423,6 +471,8 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
         raise click.UsageError(f"{plan.name} is a batch plan: it closes all windows at its end, so it has no --drain")
     if options.grace is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it stops at once on a signal, so it has no --grace")
+    if options.watch:
+        raise click.UsageError(f"{plan.name} is a batch plan: it runs once, so it has no --watch")
     if options.once:
         print_message(f"{plan.name} is a batch plan: it reads the existing rows and stops, with or without --once")
 

@@ -23,23 +23,15 @@ from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hintplan.plans.analysis.streaming_queries import Query
 from hintplan.plans.analysis.sub_plans import shared_operators
 from hintplan.plans.analysis.validate import plan_problems
-from hintplan.plans.analysis.watermarks import watermark_sources
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.checkpoint.continuation import (
-    Continuation,
-    record_after,
-    record_of_begun,
     refuse,
 )
-from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.checkpoint.report import checkpoint_notes
 from hintplan.plans.connectors.policy import OPEN, Policy, refuse_reach
 from hintplan.plans.declarations.durations import parse_duration
@@ -52,15 +44,9 @@ from hintplan.runtime.batch.session import Session
 from hintplan.runtime.checkpoint.clock_notes import clock_notes
 from hintplan.runtime.checkpoint.files import (
     NO_FILES,
-    CheckpointFiles,
-    checkpoint_files,
     local_directory,
-    reached_by_workers,
 )
-from hintplan.runtime.checkpoint.generations import begin_generation, end_generations, old_logs
 from hintplan.runtime.checkpoint.lease import Waiting, lease_seconds
-from hintplan.runtime.checkpoint.process_locks import RunLock
-from hintplan.runtime.checkpoint.record import write_record
 from hintplan.runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.connectors.program_objects import SinkFunction, objects_for
@@ -68,15 +54,14 @@ from hintplan.runtime.engine.logged_files import ALLOWED, REACHED
 from hintplan.runtime.metrics.metrics import Metrics
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.results import files
-from hintplan.runtime.run.building import Before, Building, before_run
-from hintplan.runtime.run.draining import drained_queries, queries_by_time, refuse_drained, write_endings
+from hintplan.runtime.run.building import before_run
+from hintplan.runtime.run.draining import drained_queries, queries_by_time, refuse_drained
 from hintplan.runtime.run.execution import Execution
 from hintplan.runtime.run.in_advance import refuse_in_advance
-from hintplan.runtime.run.multi_sink import RowCounts
+from hintplan.runtime.run.live_edits import LiveEdits, refuse_unwatchable, watched_file
 from hintplan.runtime.run.needs import refuse_unreachable, started_for
-from hintplan.runtime.run.record_writer import RecordWriter
 from hintplan.runtime.run.sink_batches import refuse_other_batches
-from hintplan.runtime.spark.explanation import failure_of_spark
+from hintplan.runtime.run.starting import Start
 from hintplan.runtime.spark.planning import (
     plan_batches_as_a_whole,
     plan_wide_rows,
@@ -92,7 +77,6 @@ from hintplan.runtime.spark.session import (
     shares_machine,
 )
 from hintplan.runtime.spark.shipping import ship_code
-from hintplan.runtime.storage.files import files_at
 
 DEFAULT_TRIGGER = "1 s"
 """The time between the starts of two batches of a continuous run. Without a trigger, Spark would run empty batches
@@ -120,6 +104,7 @@ def execute(
     lease: str | None = None,
     waiting: Waiting | None = None,
     metrics: Metrics | None = None,
+    watch: bool | LiveEdits = False,
 ) -> Execution | BatchExecution:
     """Start ``plan``, a plan or the path of a file, as streaming queries or batch jobs.
 
@@ -149,11 +134,17 @@ def execute(
       for another run's lease. By default, the run waits until it sees that the other run is alive, or until the lease
       expires.
     - ``metrics`` measure the run (:func:`hintplan.runtime.metrics.metrics.open_metrics`).
+    - ``watch``: the run reads the file of the plan again when it changes, and applies edits between two batches
+      (:mod:`hintplan.runtime.run.live_edits`). The run looks at the file while the program waits for it or looks at
+      its progress.
 
     A batch plan processes the available input and ends. It has neither a checkpoint nor a trigger, and its cached
     results are dropped after its last job. PlanError if the plan is invalid; RunError if it cannot run here.
     """
+    edits = watch if isinstance(watch, LiveEdits) else watched_file(plan) if watch else None
     plan, checkpoint = plan_of(plan), None if checkpoint is None else os.fspath(checkpoint)
+    if edits is not None:
+        refuse_unwatchable(plan, checkpoint, once=once or drain)
     problems = plan_problems(plan)
     if problems:
         raise PlanError(diagnostics=problems)
@@ -204,6 +195,8 @@ def execute(
     refuse_unreachable(own, plan, checkpoint)
     if is_remote(own):
         refuse_late_rows(plan)
+        if edits is not None:
+            raise RunError("edits of a running job are not applied on Spark Connect", hint="leave out watch")
     waiting = waiting or TELLS
     guarded = checkpoint is not None and not is_remote(own)
     free = await_free(own, checkpoint, waiting, take_over=take_over) if checkpoint is not None and guarded else None
@@ -234,10 +227,19 @@ def execute(
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
     if not is_remote(own) and (location.startswith("s3a://") or local_directory(own, location) is not None):
         write_logs_by_renaming(own)
-    counts: dict[tuple[str, int], int] = {}
-    building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups, objects=objects)
-    continued, writers = building.writers(results, counts)
-    running = continued.queries
+    start = Start(
+        spark=own,
+        checkpoint=checkpoint,
+        location=location,
+        lookups=lookups,
+        objects=objects,
+        trigger=settings,
+        drain=drain,
+        keep_state=keep_state,
+        results=results,
+    )
+    planned = start.planned(plan, before)
+    running = planned.continued.queries
     followed = None if metrics is None else metrics.begun(plan, {query.id: query.sinks for query in running})
     notes = (
         *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
@@ -255,20 +257,17 @@ def execute(
         temporary=checkpoint is None,
         partitions=before.partitions,
         notes=notes,
-        sinks={query.id: query.sinks for query in running},
-        shared=frozenset(query.id for query in running if query.is_shared),
-        scans={record.id: record.readers for record in continued.records},
-        time_sources=watermark_sources(plan),
         followed=followed,
         lock=lock,
-        row_counts=counts,
+        row_counts=start.counts,
         failed_tables=failed_tables,
         function_failures=objects.failures,
+        edits=edits,
     )
     if lock is not None:
         lock.in_use = partial(_is_active, execution)
     try:
-        there = NO_FILES if checkpoint is None else building.unmoved_files()
+        there = NO_FILES if checkpoint is None else planned.building.unmoved_files()
         if results is None:
             refuse_other_batches(
                 plan,
@@ -281,88 +280,16 @@ def execute(
         if before.recorded is not None:
             logs = [query.logs for query in before.recorded.queries]
             execution.notes += tuple(clock_notes(there, logs, int(time.time() * 1000)))
-            building.begin_marks(there)
-        record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, continued, there)
-        for name, writer in writers.items():
-            if name in earlier.drained | earlier.begun:
-                continue  # the last batch of one that was begun is started below
-            if lock is not None:
-                lock.require()
-            execution.queries[name] = _started(name, writer.trigger(**settings), location)
-        if lock is not None:
-            lock.stops(own, execution.queries.values())
-        if drain and timed:
-            execution.drain = partial(
-                _drained, building, results, counts,
-                {record.id: record.logs for record in continued.records if record.id in {*timed} - earlier.drained},
-                lock,
-            )  # fmt: skip
-            execution.drain_if_read()
-        if checkpoint is not None and record is not None:
-            if (begun := record_of_begun(record)) is not None:
-                write_record(own, checkpoint, begun)
-            if not is_remote(own) and any(old_logs(there, record)):
-                end_generations(files_at(reached_by_workers(own, location)), there, record)
-            execution.record_writer = RecordWriter(spark=own, checkpoint=checkpoint, record=begun or record)
+        if edits is not None:
+            edits.begin(plan, start)
+        start.begin(execution, planned, there)
+        execution.advance_if_read()
         if followed is not None:
             followed.begin(execution)
     except BaseException:
         execution.stop()
         raise
     return execution
-
-
-def _recorded(
-    plan: Plan, spark: SparkSession, checkpoint: str, before: Before, continued: Continuation, there: CheckpointFiles
-) -> CheckpointRecord | None:
-    """Write the new record and the logs of the generations that it names, and return the record."""
-    recorded = before.recorded
-    record = record_after(continued, recorded, plan, partitions=before.partitions, spark=spark.version) or recorded
-    if record is None or record is recorded:
-        return record
-    recorded_queries = {query.id: query for query in (recorded.queries if recorded else ())}
-    for query in record.queries:
-        old = recorded_queries.get(query.id)
-        if old is not None and old.logs != query.logs:
-            begin_generation(files_at(reached_by_workers(spark, checkpoint)), there, old, query)
-    write_record(spark, checkpoint, record)
-    return record
-
-
-def _started(name: str, writer: DataStreamWriter, checkpoint: str) -> StreamingQuery:
-    """Start a query, and return Spark's handle; RunError if Spark refuses it."""
-    try:
-        return writer.start()
-    except (Py4JError, PySparkException) as error:
-        text = str(error)
-        if "CONCURRENT_QUERY" in text or "another query with same id is already active" in text:
-            raise RunError(
-                f"the query of {name} with checkpoint {checkpoint} is already running on this Spark",
-                hint="a checkpoint has one run at a time: stop the other one. If nobody controls it, "
-                "hintplan run --take-over stops it and continues",
-            ) from error
-        raise failure_of_spark(f"the query of {name} cannot be started", error) from error
-
-
-def _drained(
-    building: Building, results: str | None, counts: RowCounts, logs: Mapping[str, str], lock: RunLock | None
-) -> dict[str, StreamingQuery]:
-    """Start the last batch of the queries with these ``logs``, by id, which closes all windows.
-
-    It reads what has come since, because a batch after it would find all rows too late.
-    """
-    there = checkpoint_files(building.spark, building.location)
-    if lock is not None:
-        lock.require()
-    endings = write_endings(building.spark, building.location, there, logs)
-    _, writers = building.writers(results, counts, endings=endings)
-    building.begin_marks(there)
-    if lock is not None:
-        lock.require()
-    queries = {name: _started(name, writers[name].trigger(once=True), building.location) for name in logs}
-    if lock is not None:
-        lock.stops(building.spark, queries.values())
-    return queries
 
 
 def _is_active(execution: Execution) -> bool:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -34,7 +34,8 @@ from hintplan.runtime.spark.unread_files import unread_files
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from hintplan.plans.model.plan import PrettyPrinter
+    from hintplan.plans.model.plan import Plan, PrettyPrinter
+    from hintplan.runtime.running import PlanEdit
 
 _AT_WORK = "Processing new data"
 """Spark's status message of a query while a batch with data is in progress."""
@@ -45,6 +46,7 @@ OFFERED = (
     "active",
     "await_termination",
     "checkpoint",
+    "edits",
     "exception",
     "new_batches",
     "notes",
@@ -70,6 +72,19 @@ class AtWork:
     ended: int | None
 
 
+class Edits(Protocol):
+    """The edits of the plan of a run, as :mod:`hintplan.runtime.run.live_edits` applies them."""
+
+    @property
+    def is_pending(self) -> bool: ...
+
+    def look(self, execution: Execution) -> None: ...
+
+    def begun(self, plan: Plan, batches: Mapping[str, int]) -> None: ...
+
+    def news(self) -> list[PlanEdit]: ...
+
+
 @dataclass(slots=True, kw_only=True, repr=False)
 class Execution:
     """A running plan, printed as a table of its sinks. As a context manager, it stops at the end of the block.
@@ -86,6 +101,9 @@ class Execution:
     batch of the queries that go by event time; None if their windows stay open. A run drains when the program waits for
     it or looks at it after all queries have read their input: ``await_termination``, ``active``, ``new_batches``,
     ``progress``.
+
+    At the same moments, ``edits`` looks at the file of the plan, if the run watches it. ``following`` starts the
+    queries of another plan once all queries have ended: the plan after an edit, or after a batch that was repeated.
     """
 
     queries: dict[str, StreamingQuery]
@@ -105,6 +123,9 @@ class Execution:
     failed_tables: FailedTables = NO_TABLES
     function_failures: Sequence[FunctionFailed] = ()
     drain: Callable[[], Mapping[str, StreamingQuery]] | None = None
+    edits: Edits | None = None
+    following: Callable[[], None] | None = None
+    _ending: bool = False
     _lost: RunError | None = None
     _failure: RunError | None = None
     _seen: dict[str, int] = field(default_factory=dict)
@@ -114,7 +135,7 @@ class Execution:
     _unread: deque[BatchProgress] = field(default_factory=partial(deque, maxlen=_MOST_UNREAD))
     _stopping: dict[str, int] = field(default_factory=dict)
     _reading: threading.Lock = field(default_factory=threading.Lock)
-    _draining: threading.Lock = field(default_factory=threading.Lock)
+    _advancing: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Execution:
         return self
@@ -133,11 +154,11 @@ class Execution:
 
     @property
     def active(self) -> bool:
-        """True while any query runs, or waits to be drained. Draining starts here once all have read their input."""
-        if self.is_running:
+        """True while any query runs, or the next ones are about to start. They start here once all have ended."""
+        if self.is_running and self.edits is None:
             return True
         self._advance()
-        return self.is_running
+        return self.is_running or (self.waits_to_start and self.exception is None)
 
     @property
     def is_running(self) -> bool:
@@ -146,8 +167,15 @@ class Execution:
 
     @property
     def is_unfinished(self) -> bool:
-        """True while any query runs, or waits to be drained."""
-        return self.is_running or self.drain is not None
+        """True while any query runs, or the next ones are about to start."""
+        if self.edits is not None and self.edits.is_pending and not self._ending:
+            return True
+        return self.is_running or self.waits_to_start
+
+    @property
+    def waits_to_start(self) -> bool:
+        """True if more queries start once all queries have ended: to drain the run, or with another plan."""
+        return self.following is not None or self.drain is not None
 
     @property
     def has_planned(self) -> bool:
@@ -228,30 +256,49 @@ class Execution:
             operators={},
         )
 
-    def drain_if_read(self) -> bool:
-        """Start to close all windows if the queries have read their input and are to be drained; return True then."""
-        with self._draining:
-            drain = self.drain
-            if drain is None or self.is_running:
+    def advance_if_read(self) -> bool:
+        """Once all queries have ended, start the queries that follow, or close all windows; return True then."""
+        with self._advancing:
+            following, drain = self.following, self.drain
+            if (following is None and drain is None) or self.is_running:
                 return False
             self.raise_failure()
             self.read_batches()
             try:
-                self.queries = {**self.queries, **drain()}  # a new one, because other threads read the old one
+                if following is not None:
+                    self._follow(following)
+                elif drain is not None:
+                    self.queries = {**self.queries, **drain()}  # a new one, because other threads read the old one
+                    self.drain = None
             except BaseException as error:
                 self._failure = error if isinstance(error, RunError) else None
                 self.stop()
                 raise
-            if self.drain is None:  # another thread has stopped the run meanwhile
+            if self._ending:  # another thread has stopped the run meanwhile
                 self.stop()
-            self.drain = None
         return True
 
+    def _follow(self, following: Callable[[], None]) -> None:
+        """Start the queries that follow; until then, no batch is recorded under the earlier plan."""
+        with self._reading:
+            self.record_writer = None
+        self._stopping.clear()
+        following()
+        if self.following is following:
+            self.following = None
+
     def _advance(self) -> None:
-        """Start to close all windows if the time has come; ``exception`` has the reason if that fails."""
-        if self.drain is not None and self.exception is None:
-            with suppress(RunError):
-                self.drain_if_read()
+        """Apply edits of the plan, and start the queries that follow, if the time has come.
+
+        ``exception`` has the reason if that fails.
+        """
+        if self._ending or not (self.waits_to_start or self.edits) or self.exception is not None:
+            return
+        with suppress(RunError):
+            with self._advancing:
+                if self.edits is not None and self.following is None:
+                    self.edits.look(self)
+            self.advance_if_read()
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until all queries have ended, at most ``timeout`` seconds, and return whether they have.
@@ -264,12 +311,13 @@ class Execution:
             waiting = next((query for query in self.queries.values() if query.isActive), None)
             if waiting is None:
                 self.raise_failure()
-                if self.drain_if_read():
+                if self.advance_if_read() or self.is_running:  # another thread may have started the next queries
                     continue
                 self._discard()
                 return True
             if deadline is not None and time.monotonic() >= deadline:
                 return False
+            self._advance()
             self.read_batches()
             self.wait(_POLL_SECONDS)
 
@@ -326,21 +374,29 @@ class Execution:
 
         Call it until it returns True, when all queries have ended. Windows stay open.
         """
-        self.drain = None
+        self._end()
+        if not self.end_batches():
+            return False
+        self._discard()
+        return True
+
+    def end_batches(self) -> bool:
+        """Do the same for a run that continues with other queries."""
         for sink, query in self.queries.items():
             last = query.lastProgress
             done = -1 if last is None else last.batchId
             first = self._stopping.setdefault(sink, done)
             if query.isActive and (done > first or not query.status["isTriggerActive"]):
                 stop_query(query)
-        if self.is_running:
-            return False
-        self._discard()
-        return True
+        return not self.is_running
+
+    def _end(self) -> None:
+        self.drain = self.following = None
+        self._ending = True
 
     def stop(self) -> None:
         """Stop all queries now; a batch in progress is dropped and runs again after a restart."""
-        self.drain = None
+        self._end()
         for query in self.queries.values():
             stop_query(query)
         _ = self.exception  # which nobody can ask for once the session has ended

@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO
 
+from hintplan.plans.evidence.ages import pairs
+from hintplan.plans.evidence.uses import Uses
 from hintplan.plans.text.counts import human_bytes, human_duration
 from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import print_message
@@ -35,7 +38,7 @@ from hintplan.runtime.run.running_text import (
     stuck_text,
     waiting_json,
 )
-from hintplan.runtime.running import Restart, RunningBatch, StuckBatch
+from hintplan.runtime.running import PlanEdit, Restart, RunningBatch, StuckBatch
 from hintplan.runtime.sources import Behind
 from hintplan.runtime.storage.operations import OPERATIONS
 
@@ -63,6 +66,8 @@ class RunReport(Protocol):
     def waiting(self, waited: Waited) -> None: ...
 
     def restart(self, restart: Restart) -> None: ...
+
+    def edit(self, edit: PlanEdit) -> None: ...
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None: ...
 
@@ -103,7 +108,8 @@ class JsonReport:
     """One JSON object per line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``.
 
     A long batch has ``"running"`` and ``"stuck"`` events before it ends; a batch without activity has no line. A run
-    that waits for another run has a ``"waiting"`` event, and a restart has a ``"restart"`` event.
+    that waits for another run has a ``"waiting"`` event, and a restart has a ``"restart"`` event. An edit of the plan
+    has an ``"edit"`` event.
     """
 
     pace: ClassVar[float] = 10.0
@@ -116,9 +122,12 @@ class JsonReport:
         if self._idle(batch):
             return
         record = asdict(batch)
-        for operator in record["operators"].values():
+        for name, operator in record["operators"].items():
             if operator["event_time"] is None:
                 del operator["event_time"]
+            del operator["uses"]
+            used = reduce(Uses.__add__, batch.operators[name].uses.values(), Uses())
+            operator |= {key: pairs(ages) for key, ages in (("hits", used.hits), ("misses", used.misses)) if any(ages)}
         self._print({"event": "batch", **record})
 
     def running(self, batch: RunningBatch) -> None:
@@ -135,6 +144,9 @@ class JsonReport:
 
     def restart(self, restart: Restart) -> None:
         self._print({"event": "restart", **asdict(restart)})
+
+    def edit(self, edit: PlanEdit) -> None:
+        self._print({"event": "edit", **asdict(edit)})
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         self._print({"event": "end", "status": status, **summary})
@@ -207,6 +219,10 @@ class LineReport:
         for line in restart_text(restart):
             print_message(line)
 
+    def edit(self, edit: PlanEdit) -> None:
+        for line in edit.text.splitlines():
+            print_message(line)
+
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         _say_end(status, summary, once=self._once)
 
@@ -274,6 +290,10 @@ class TableReport:
     def restart(self, restart: Restart) -> None:
         self._running.clear()
         self._above(restart_text(restart))
+
+    def edit(self, edit: PlanEdit) -> None:
+        self._running.clear()
+        self._above(edit.text.splitlines())
 
     def job(self, job: JobProgress) -> None:
         self._jobs.append(job)

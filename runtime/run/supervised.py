@@ -209,6 +209,9 @@ def _run_once(
                 watch.ended(ended)
             if clock is not None:
                 clock.forget()
+        for edit in stream.edits.news() if stream is not None and stream.edits is not None else ():
+            report.edit(edit)
+            health.digest = edit.digest
         for news in watch.news(time.monotonic()) if watch is not None else ():
             if isinstance(news, RunningBatch):
                 report.running(news)
@@ -241,7 +244,7 @@ def follow(execution: Execution | BatchExecution, stop: Stop, tell: Callable[[],
     RunError if the run fails.
     """
     while True:
-        if stop.received and isinstance(execution, Execution) and execution.drain and not execution.is_running:
+        if stop.received and isinstance(execution, Execution) and execution.waits_to_start and not execution.is_running:
             execution.stop()
             return "stopped"
         tell()

@@ -59,6 +59,8 @@ class Watch:
                 last_failure=None if stages is None else stages.last_failure,
                 page=None if stages is None else stages.page,
             )
+            if self.execution.followed is not None:
+                self.execution.followed.working(name, batch)
             yield batch
             quiet = patience.quiet(now, batch.done)
             if patience.stuck(running, quiet):

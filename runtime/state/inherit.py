@@ -1,6 +1,7 @@
 """Inherits state tables after a change of the number of partitions: a partition takes its slices of old segments.
 
-No segment is rewritten, because a partition owns a range of hashes and segments are sorted by hash.
+No segment is rewritten, because a partition owns a range of hashes and segments are sorted by hash. The observations of
+an old partition cannot be divided, so its first heir takes them.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from hintplan.plans.evidence.period import Period
 from hintplan.runtime.operator import Inheritance
 from hintplan.runtime.state.layout import COUNT, HASH, StateLayout, bucket_end, int64s, layout_of
 from hintplan.runtime.state.manifest import SegmentEntry, StateTable, read_manifest, write_manifest
+from hintplan.runtime.state.observation import joined_observations
 from hintplan.runtime.state.runs import newest_in
 
 
@@ -60,7 +63,11 @@ def _inherited(store: Inheritance, layout: StateLayout, before: Sequence[dict[st
         segments.append(segment)
         rows += _added(table, older[part] if entry.shadows else [], layout)
         older[part] += _runs(table)
-    return StateTable(fingerprint=layout.fingerprint, rows=rows, segments=tuple(segments))
+    observed: tuple[Period, ...] = ()
+    for tables, is_heir in zip(before, store.is_first_heir, strict=True):
+        if is_heir and layout.name in tables:
+            observed = joined_observations(observed, tables[layout.name].observed)
+    return StateTable(fingerprint=layout.fingerprint, rows=rows, segments=tuple(segments), observed=observed)
 
 
 def _added(table: pa.Table, older: Sequence[pa.Table], layout: StateLayout) -> int:

@@ -17,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from hintplan.plans.evidence.uses import Uses
 from hintplan.runtime.operator import SegmentStore
 from hintplan.runtime.state.identity import Mask, equal_rows, keep_newest
 from hintplan.runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
 from hintplan.runtime.state.manifest import SegmentEntry, StateTable
 from hintplan.runtime.state.merge import gathered, hash_ranges, newest_versions, taken
+from hintplan.runtime.state.observation import Observation
 from hintplan.runtime.state.runs import hash_order, matching_ranges, newest_in, spread
 
 _FANOUT = 4
@@ -54,7 +56,9 @@ class KeyedState:
         *,
         ttl: int,
         now: int,
+        observation: Observation | None = None,
     ) -> None:
+        """Open ``table``; without an ``observation``, the batch observes nothing, and the table keeps what it has."""
         self.layout = layout
         self._store = store
         self._ttl = ttl
@@ -62,6 +66,8 @@ class KeyedState:
         self._entries = list(table.segments)
         self._last_number = max((int(entry.id.rpartition("/")[2]) for entry in self._entries), default=0)
         self._rows = table.rows
+        self._observed = table.observed
+        self._observation = observation
         self._stored: list[tuple[pa.Table, ...] | None] = [None] * len(self._entries)
         self._added: list[tuple[pa.Table, bool]] = []
         self._known: _Runs | None = None
@@ -120,6 +126,12 @@ class KeyedState:
         if self._ttl:
             result[result] = self.integers(codes[result], WRITE) + self._ttl > self._now
         return result
+
+    def use(self, codes: Int64s) -> None:
+        """Observe the ages of the rows that the batch uses, or would use if they had not expired; -1 is no row."""
+        if self._observation is not None:
+            codes = codes[codes >= 0]
+            self._observation.use(len(codes), lambda some: self.integers(codes[some], WRITE))
 
     def scan(
         self, keys: pa.Table, key_hashes: Int64s, limit: int = 1 << 21, *, expired: bool = False
@@ -260,7 +272,10 @@ class KeyedState:
             counts, present = counts[useful], present[useful]
         if not rows.num_rows:
             return
-        self._rows += int((counts > 0).sum()) - int(present.sum())
+        written = int((counts > 0).sum())
+        self._rows += written - int(present.sum())
+        if self._observation is not None:
+            self._observation.write(written)
         hashes = int64s(rows, HASH)
         if (hashes[1:] < hashes[:-1]).any():
             rows = rows.take(hash_order(hashes))
@@ -290,7 +305,19 @@ class KeyedState:
             )
         if not self._purge():
             self._compact()
-        return StateTable(fingerprint=self.layout.fingerprint, rows=self._rows, segments=tuple(self._entries))
+        return self._table()
+
+    def uses(self) -> Uses:
+        """Return the ages at which the batch has used rows."""
+        return Uses() if self._observation is None else self._observation.uses()
+
+    def _table(self) -> StateTable:
+        return StateTable(
+            fingerprint=self.layout.fingerprint,
+            rows=self._rows,
+            segments=tuple(self._entries),
+            observed=self._observed if self._observation is None else self._observation.periods(),
+        )
 
     def compact(self, anew: Callable[[str], bool] = lambda segment: False) -> StateTable:
         """Remove all rows that are deleted, replaced or expired, and return the table for the manifest.
@@ -303,7 +330,7 @@ class KeyedState:
             expires = self._ttl and min(entry.first_write for entry in run) + self._ttl <= self._now
             if len(run) > 1 or run[0].shadows or expires or anew(run[0].id):
                 self._replace(begin, end, bottom=True)
-        return StateTable(fingerprint=self.layout.fingerprint, rows=self._rows, segments=tuple(self._entries))
+        return self._table()
 
     def _mergeable(self) -> list[tuple[int, int]]:
         """Return ranges of segments to merge into one each, from new to old; no range hides rows of an older one."""
@@ -387,13 +414,13 @@ class KeyedState:
             whole += 1
         if whole == len(self._entries):
             self._drop(whole)
-            self._rows = 0
+            self._expire(self._rows)
             return False
         for _ in range(whole):
             if any(entry.shadows for entry in self._entries):
                 self._replace(0, 1)  # reads the dropped rows, to find those with a version in a newer segment
             else:
-                self._rows -= self._entries[0].rows
+                self._expire(self._entries[0].rows)
                 self._drop(1)
         if end <= whole:
             return False
@@ -426,11 +453,18 @@ class KeyedState:
 
     def _forget(self, rows: pa.Table, gone: Int64s, newer: Sequence[pa.Table]) -> None:
         """Subtract the rows at the places ``gone`` from the row count, except rows with newer versions."""
-        self._rows -= len(gone)
+        replaced = 0
         if newer and len(gone):
             identity = rows.select(self.layout.identity.names).take(pa.array(gone))
             run_of, _ = newest_in(newer, identity, int64s(rows, HASH)[gone])
-            self._rows += int((run_of >= 0).sum())
+            replaced = int((run_of >= 0).sum())
+        self._expire(len(gone) - replaced)
+
+    def _expire(self, rows: int) -> None:
+        """Subtract expired rows from the row count."""
+        self._rows -= rows
+        if self._observation is not None:
+            self._observation.expire(rows)
 
 
 def _noted(pieces: Iterable[pa.Table], seen: list[tuple[int, int, int]]) -> Iterator[pa.Table]:

@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from hintplan.plans.errors import RunError
+from hintplan.plans.evidence.ages import NONE, Counts, counts
+from hintplan.plans.evidence.period import Period
 from hintplan.runtime.state.layout import StateLayout, layout_of
 
 FORMAT = 1
@@ -31,34 +34,55 @@ class SegmentEntry:
     shadows: bool
 
 
+_PERIOD = tuple(field.name for field in fields(Period))
+_HISTOGRAMS = ("hits", "misses")
 _ENTRY = tuple(field.name for field in fields(SegmentEntry))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTable:
-    """A state table: ``segments`` from oldest to newest, and the number of ``rows`` that they represent."""
+    """A state table: ``segments`` from oldest to newest, and the number of ``rows`` that they represent.
+
+    ``observed`` has the periods of :mod:`hintplan.runtime.state.observation`.
+    """
 
     fingerprint: str
     rows: int = 0
     segments: tuple[SegmentEntry, ...] = ()
+    observed: tuple[Period, ...] = ()
 
 
 def write_manifest(tables: Mapping[str, StateTable]) -> bytes | None:
-    """Encode ``tables``, or return None when none of them has a segment."""
-    if not any(table.segments for table in tables.values()):
+    """Encode ``tables``, or return None when none of them has a segment or has observed anything."""
+    if not any(table.segments or table.observed for table in tables.values()):
         return None
-    document = {
-        "format": FORMAT,
-        "tables": {
-            name: {
-                "fingerprint": table.fingerprint,
-                "rows": table.rows,
-                "segments": [[getattr(segment, name) for name in _ENTRY] for segment in table.segments],
-            }
-            for name, table in tables.items()
-        },
-    }
+    document = {"format": FORMAT, "tables": {name: _encoded(table) for name, table in tables.items()}}
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _encoded(table: StateTable) -> dict[str, object]:
+    document: dict[str, object] = {
+        "fingerprint": table.fingerprint,
+        "rows": table.rows,
+        "segments": [[getattr(segment, name) for name in _ENTRY] for segment in table.segments],
+    }
+    if table.observed:
+        document["observed"] = [_encoded_period(period) for period in table.observed]
+    return document
+
+
+def _encoded_period(period: Period) -> list[object]:
+    values = {name: getattr(period, name) for name in _PERIOD}
+    return [_by_bucket(value) if name in _HISTOGRAMS else value for name, value in values.items()]
+
+
+def _by_bucket(histogram: Counts) -> list[list[int]]:
+    return [] if histogram is NONE else [[bucket, count] for bucket, count in enumerate(histogram) if count]
+
+
+def _decoded_period(values: Sequence[Any]) -> Period:
+    decoded = dict(zip(_PERIOD, values, strict=True))
+    return Period(**{**decoded, **{name: counts(dict(decoded[name])) for name in _HISTOGRAMS}})
 
 
 def read_manifest(data: bytes | None, layouts: Sequence[StateLayout]) -> dict[str, StateTable]:
@@ -94,6 +118,7 @@ def read_tables(data: bytes) -> dict[str, StateTable]:
             fingerprint=table["fingerprint"],
             rows=table["rows"],
             segments=tuple(SegmentEntry(*segment) for segment in table["segments"]),
+            observed=tuple(_decoded_period(values) for values in table.get("observed", ())),
         )
         for name, table in document["tables"].items()
     }

@@ -87,6 +87,9 @@ class SlicedState:
         """Return True for each code of a row; -1 is no row."""
         return codes >= 0
 
+    def use(self, codes: Int64s) -> None:
+        """Observe nothing: the watermark decides how long these rows live, not their age."""
+
     def scan(self, keys: pa.Table, key_hashes: Int64s) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield all live rows under each key, as pairs (position in ``keys``, code), in portions."""
         places = np.arange(len(key_hashes))

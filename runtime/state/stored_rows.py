@@ -28,6 +28,10 @@ class StoredRows(Protocol):
         """Return True for each code of a row that has not expired; -1 is no row."""
         ...
 
+    def use(self, codes: Int64s) -> None:
+        """Observe the use of the rows with these codes, expired or not; -1 is no row."""
+        ...
+
     def scan(self, keys: pa.Table, key_hashes: Int64s) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield all live rows under each key, as pairs (position in ``keys``, code), in portions."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -10,15 +11,26 @@ from hintplan.runtime.operator import Result, SegmentStore
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import StateLayout
 from hintplan.runtime.state.manifest import StateTable, read_manifest, write_manifest
+from hintplan.runtime.state.observation import Observation
 
 
 def open_tables(
     layouts: Sequence[StateLayout], manifest: bytes | None, store: SegmentStore, *, ttls: Sequence[int], now: int
 ) -> dict[str, KeyedState]:
-    """Return the tables with ``layouts`` by name, each with its TTL in ms; RunError if stored columns differ."""
+    """Return the tables with ``layouts`` by name, each with its TTL in ms; RunError if stored columns differ.
+
+    The tables observe the batch.
+    """
     tables = read_manifest(manifest, layouts)
     return {
-        layout.name: KeyedState(layout, tables[layout.name], store, ttl=ttl, now=now)
+        layout.name: KeyedState(
+            layout,
+            table := tables[layout.name],
+            store,
+            ttl=ttl,
+            now=now,
+            observation=Observation(table.observed, ttl=ttl, now=now),
+        )
         for layout, ttl in zip(layouts, ttls, strict=True)
     }
 
@@ -32,7 +44,8 @@ def commit_states(
     states: Mapping[str, KeyedState], output: pa.Table, rows_in: int, metrics: tuple[int, ...] = ()
 ) -> Result:
     """Commit the changes in ``states``, and return the result of the batch."""
-    return result_of({name: state.commit() for name, state in states.items()}, output, rows_in, metrics)
+    result = result_of({name: state.commit() for name, state in states.items()}, output, rows_in, metrics)
+    return replace(result, uses=tuple(state.uses() for state in states.values()))
 
 
 def result_of(

@@ -179,6 +179,13 @@ class PartitionStore:
         return tuple(manifest.tables for manifest in self.inherited if manifest.tables is not None)
 
     @property
+    def is_first_heir(self) -> tuple[bool, ...]:
+        """True for each of ``manifests`` whose partition begins in this one: what cannot be divided goes to it."""
+        low, high = self.bounds
+        begins = [bounds(m.partition, m.partitions)[0] for m in self.inherited if m.tables is not None]
+        return tuple(low <= begin < high for begin in begins)
+
+    @property
     def bounds(self) -> tuple[int, int]:
         """The hashes of this partition: from the first to before the second."""
         return bounds(self._partition, self._place.partitions)

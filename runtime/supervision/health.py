@@ -9,23 +9,17 @@ clock.
 
 from __future__ import annotations
 
-import json
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from hintplan.plans.errors import RunError
+from hintplan.runtime.web_server import Answer, json_answer, serving
 
 STARTING, WAITING, RUNNING, RESTARTING, STOPPING = "starting", "waiting", "running", "restarting", "stopping"
-LOOPBACK = "127.0.0.1"
 SILENT_SECONDS = 60.0
 """A run checks its queries several times a second. Without a check for this time, it counts as hung."""
-_REQUEST_SECONDS = 5.0
 
 Lease = Callable[[], dict[str, Any] | None]
 
@@ -117,65 +111,15 @@ class Health:
         }
 
 
-def address(text: str) -> tuple[str, int]:
-    """Return the host and the port in ``[HOST:]PORT``; ValueError with the problem.
-
-    >>> address("8080"), address("0.0.0.0:8080"), address("[::1]:80")
-    (('127.0.0.1', 8080), ('0.0.0.0', 8080), ('::1', 80))
-    """
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16) or (":" in host and "[" not in text):
-        raise ValueError(f"expected PORT or HOST:PORT, found '{text}'")
-    return host or LOOPBACK, int(port)
-
-
 @contextmanager
 def served(health: Health, where: tuple[str, int]) -> Iterator[str]:
     """Serve the pages at ``where`` during the block, and yield the URL; RunError if that is not possible."""
-
-    class Server(ThreadingHTTPServer):
-        address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
-        daemon_threads = True
-
-    try:
-        server = Server(where, _handler(health))
-    except OSError as error:
-        raise RunError(
-            f"--health cannot listen on {where[0]} port {where[1]}: {error.strerror}",
-            hint="choose another port; an address must be one of this machine's",
-        ) from error
-    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="hintplan-health", daemon=True)
-    thread.start()
-    host = f"[{where[0]}]" if ":" in where[0] else where[0]
-    try:
-        yield f"http://{host}:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def _handler(health: Health) -> type[BaseHTTPRequestHandler]:
     pages = {"/healthz": health.healthz, "/readyz": health.readyz}
 
-    class Handler(BaseHTTPRequestHandler):
-        timeout = _REQUEST_SECONDS
+    def answer(path: str) -> Answer:
+        page = pages.get(path.partition("?")[0])
+        status, body = page() if page else (404, {"status": "not found", "pages": list(pages)})
+        return json_answer(body, status)
 
-        def do_GET(self) -> None:
-            page = pages.get(self.path.partition("?")[0])
-            status, body = page() if page else (404, {"status": "not found", "pages": list(pages)})
-            data = json.dumps(body).encode() + b"\n"
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("Cache-Control", "no-store")
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(data)
-
-        do_HEAD = do_GET
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    return Handler
+    with serving(answer, where, "--health") as url:
+        yield url

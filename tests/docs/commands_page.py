@@ -41,7 +41,7 @@ $ hintplan explain job.json
 $ hintplan set job.json join_o_c.leftState.ttl='3 d'
 ```
 """,
-        ("compile", "validate", "explain", "show", "set", "fmt"),
+        ("compile", "validate", "explain", "show", "advise", "set", "fmt"),
     ),
     "review.md": Group(
         "Review changes",
@@ -53,7 +53,7 @@ $ hintplan diff git:main:job.json job.json
 $ hintplan check job.json --checkpoint state
 ```
 """,
-        ("diff", "why", "lint", "ci", "check"),
+        ("diff", "why", "lint", "test", "ci", "check"),
     ),
     "versions.md": Group(
         "Recompile and merge",
@@ -102,6 +102,7 @@ READ_MORE = {
     ),
     "validate": (("refused edits", "plan-format/index.md#what-hand-edits-are-refused"),),
     "show": (("pictures of plans", "show.md"),),
+    "advise": (("how long state is needed", "evidence.md"),),
     "set": (("settings and facts", "plan-format/index.md#settings-and-facts"),),
     "diff": (("review a change", "review.md#diff"),),
     "why": (("review a change", "review.md#why"),),
@@ -111,10 +112,12 @@ READ_MORE = {
     "flat": (("plans in git", "rebase.md#git"),),
     "fmt": (("layout of plans", "plan-format/index.md#layout"),),
     "lint": (("rules", "lint.md"),),
-    "ci": (("plans in CI", "review.md#ci"),),
+    "test": (("tests with a clock", "hintplan-test.md"),),
+    "ci": (("plans in CI", "review.md#ci"), ("a policy for states", "evidence.md#a-policy")),
     "check": (("the fate of state", "check.md"),),
     "run": (
         ("operations", "operations.md"),
+        ("the page of a run", "live-page.md"),
         ("metrics", "metrics.md"),
         ("deployment", "deployment/index.md"),
         ("security", "security.md"),

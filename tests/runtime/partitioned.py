@@ -47,6 +47,8 @@ class Inherited(MemoryStore):
         super().__init__()
         self.parts, self.bounds = parts, between
         self.manifests = [part.manifest for part in parts if part.manifest is not None]
+        begins = [bounds(number, len(parts))[0] for number, part in enumerate(parts) if part.manifest is not None]
+        self.is_first_heir = [between[0] <= begin < between[1] for begin in begins]
 
     def inherit(self, segment: str, part: int, old: str) -> pa.Table:
         low, high = self.bounds

@@ -27,8 +27,10 @@ function select(i, options = {}) {
   reach(node);
   $("detail").replaceChildren(
     h("button", { type: "button", class: "link back", onclick: () => leave() }, "← Plan"), ...describeBox(box, data, go));
+  $("detail").querySelector("header").after(...[section("Evidence", curvesOf(i))].filter(Boolean));
   $("detail").hidden = false;
   $("overview").hidden = true;
+  document.dispatchEvent(new Event("hintplan-select"));
   $("panel").scrollTop = 0;
   document.body.classList.remove("no-panel");
   // The operator's own hints explain more than config for all operators, so they scroll into view first.
@@ -37,6 +39,16 @@ function select(i, options = {}) {
   view.reveal(i);
   if (options.focus !== false) node.focus({ preventScroll: true });
   say(`${box.id}, ${box.kind}`);
+}
+
+// The curves of an operator's states, as the overview has them.
+function curvesOf(i) {
+  const figures = [...$("overview").querySelectorAll("figure.evidence")].filter((figure) => figure.querySelector(`[data-go="${i}"]`));
+  return figures.map((figure) => {
+    const copy = figure.cloneNode(true);
+    for (const button of copy.querySelectorAll("button")) button.replaceWith(button.textContent);
+    return copy;
+  });
 }
 
 const go = (i) => select(i);
@@ -131,6 +143,7 @@ function fold(on) {
   $("fold").setAttribute("aria-pressed", String(on));
   const keep = selected;
   view.use(on ? "folded" : "whole");
+  document.dispatchEvent(new Event("hintplan-layer"));
   if (keep >= 0 && view.state.boxes.has(keep)) select(keep, { focus: false });
   else { select(-1); view.fit(); }
   search.active() || markFound(null);

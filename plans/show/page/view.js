@@ -109,9 +109,11 @@ function createView(graph, data) {
   function fit() {
     const { w, h } = size();
     const { w: gw, h: gh } = state.extent;
-    state.k = Math.max(0.008, Math.min(1.15, w / gw, h / gh));
+    // The legend lies over the bottom of the graph.
+    const free = h - Math.min(document.getElementById("legend").offsetHeight + 10, h * 0.15);
+    state.k = Math.max(0.008, Math.min(1.15, w / gw, free / gh));
     state.x = Math.round((w - gw * state.k) / 2);
-    state.y = Math.round((h - gh * state.k) / 2);
+    state.y = Math.round((free - gh * state.k) / 2);
     state.fitted = true;
     paint();
   }
@@ -125,6 +127,11 @@ function createView(graph, data) {
       const stateful = data.boxes.findIndex((box) => box.stateful);
       state.k = 0.75;
       centre(first >= 0 ? first : Math.max(stateful, 0));
+      // No empty margin on one side while the graph continues on the other.
+      const { w, h } = size();
+      const within = (at, screen, graph) => (graph > screen ? Math.min(0, Math.max(at, screen - graph)) : (screen - graph) / 2);
+      state.x = within(state.x, w, state.extent.w * state.k);
+      state.y = within(state.y, h, state.extent.h * state.k);
     }
   }
 

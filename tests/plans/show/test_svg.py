@@ -83,7 +83,11 @@ def test_an_svg_needs_nothing_from_elsewhere_and_no_custom_properties(plan: Plan
 
 
 def test_every_colour_that_is_used_is_defined() -> None:
-    used = {name for file in ("page.css", "graph.css") for name in re.findall(r"var\(--([a-z-]+)\)", asset(file))}
+    used = {
+        name
+        for file in ("page.css", "graph.css", "live.css")
+        for name in re.findall(r"var\(--([a-z-]+)\)", asset(file))
+    }
     assert used <= PALETTE.keys()
 
 
@@ -94,6 +98,9 @@ def test_text_can_be_read_in_light_and_dark() -> None:
         ("state", "pill"), ("state", "panel"), ("edit", "edit-face"), ("edit", "panel"), ("never", "state-face"),
         ("added", "added-face"), ("removed", "removed-face"), ("changed", "changed-face"), ("changed", "state-face"),
         ("wait", "panel"), ("end", "face"),
+        *((sign, ground) for sign in ("changed", "removed", "moved") for ground in ("face", "panel", "ground")),
+        *((sign, f"{kind}-face") for sign in ("changed", "moved") for kind in ("state", "wait")),
+        ("removed", "state-face"), ("removed", "wait-face"), ("text", "removed-face"), ("soft", "removed-face"),
     ]  # fmt: skip
     poor = [
         (text, ground, scheme)

@@ -28,6 +28,7 @@ from hintplan.plans.operators import (
     WindowTableFunction,
 )
 from hintplan.plans.operators.contract.declared import Inputs
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.builders.table import builder_of
 from hintplan.runtime.requests.request import RequestRun
@@ -143,7 +144,11 @@ def built(spark: SparkSession, tables: dict[str, DataFrame], columns: tuple[Colu
     for part in parts:
         known[part.id] = part.output_columns(Inputs(plan=plan, columns=tuple(known[name] for name in part.inputs)))
         edges = Edges(
-            spark=spark, plan=plan, columns=known, changelog=dict.fromkeys(known, False), lookups=RequestRun(token="1")
+            backend=SparkBackend(session=spark),
+            plan=plan,
+            columns=known,
+            changelog=dict.fromkeys(known, False),
+            lookups=RequestRun(token="1"),
         )
         build = builder_of(part).batch
         assert build is not None

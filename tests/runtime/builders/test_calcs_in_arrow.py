@@ -10,6 +10,7 @@ import pytest
 
 import hintplan
 from hintplan.plans.operators import Calc
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.edges import edges_of
 from hintplan.runtime.builders.stream import build_stream
 from hintplan.runtime.requests.request import RequestRun
@@ -30,7 +31,8 @@ def test_a_filter_above_an_outer_join_passes_row_kinds_on(spark: SparkSession, t
     )
     places = {name: Place(root="nowhere", operator=name) for name in plan.by_id}
     rows = build_stream(
-        edges_of(plan, spark, places=places, lookups=RequestRun(token="1")), [sink.id for sink in plan.sinks]
+        edges_of(plan, SparkBackend(session=spark), places=places, lookups=RequestRun(token="1")),
+        [sink.id for sink in plan.sinks],
     )
     (calc,) = [o.id for o in plan.operators if isinstance(o, Calc) and o.filter is not None]
     in_arrow = rows[calc].in_arrow
@@ -53,7 +55,8 @@ def test_fields_of_rows_are_read_where_the_rows_are(spark: SparkSession, tmp_pat
     )
     places = {name: Place(root="nowhere", operator=name) for name in plan.by_id}
     rows = build_stream(
-        edges_of(plan, spark, places=places, lookups=RequestRun(token="1")), [sink.id for sink in plan.sinks]
+        edges_of(plan, SparkBackend(session=spark), places=places, lookups=RequestRun(token="1")),
+        [sink.id for sink in plan.sinks],
     )
     above = [o.id for o in plan.operators if isinstance(o, Calc) and o.inputs[0].startswith("join")]
     assert above

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hintplan
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.edges import edges_of
 from hintplan.runtime.builders.stream import build_stream
 from hintplan.runtime.requests.request import RequestRun
@@ -49,7 +50,7 @@ def test_each_window_adds_as_many_nodes_as_the_one_before(
     for windows in (2, 3, 4):
         plan = hintplan.compile_sql(f"{TABLES.format(tmp_path)}{script(windows)}")
         places = {name: Place(root="nowhere", operator=name) for name in plan.by_id}
-        edges = edges_of(plan, spark, places=places, lookups=RequestRun(token="1"))
+        edges = edges_of(plan, SparkBackend(session=spark), places=places, lookups=RequestRun(token="1"))
         rows = build_stream(edges, [sink.id for sink in plan.sinks])
         logical = rows[plan.sinks[0].id].frame._jdf.queryExecution().logical()
         counts.append(len(str(logical).splitlines()))

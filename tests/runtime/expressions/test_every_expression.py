@@ -16,6 +16,7 @@ from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Calc, SelectItem
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.calc import calc_in_spark
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.expressions.allowed import _SYMBOLS
@@ -104,7 +105,7 @@ def row(spark: SparkSession) -> tuple[DataFrame, Edges]:
     own = prepare_session(spark, time_zone="UTC", once=True)
     columns = tuple(Column(name=name, type=kind) for name, (kind, _) in VALUES.items())
     edges = Edges(
-        spark=own,
+        backend=SparkBackend(session=own),
         plan=Plan(name="p", config={}, tables={}, operators=()),
         columns={"t": columns},
         changelog={"c": False},

@@ -21,6 +21,7 @@ from hintplan.plans.operators import Join
 from hintplan.runtime.builders.join import with_condition_above
 from hintplan.runtime.builders.stream import conditions_above
 from hintplan.runtime.expressions.exact import split_condition
+from hintplan.runtime.state.manifest import StateTable, read_tables
 from hintplan.runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
 from tests.runtime.expressions.checking import checked_over_sides, compiled_condition
@@ -228,12 +229,17 @@ def test_a_condition_changes_nothing_of_the_state_of_an_inner_join_at_any_restar
             events = events_of(result.output)
             # Above the join, Spark dropped what does not satisfy the condition.
             shown[which].extend(events if op is checked else [e for e in events if e[1][1] < e[1][3]])
-        assert manifests[0] == manifests[1]
+        assert unobserved(manifests[0]) == unobserved(manifests[1])
         assert stores[0].segments.keys() == stores[1].segments.keys()
         for name, segment in stores[0].segments.items():
             assert segment.equals(stores[1].segments[name])
     assert shown[0] == shown[1]
     assert fold(shown[1]) == {(1, "a0", 1, "a2"): 1, (1, "a0", 1, "a4"): 1, (1, "a3", 1, "a4"): 1}
+
+
+def unobserved(manifest: bytes | None) -> dict[str, StateTable]:
+    """The tables of a manifest without their hits: rows that do not satisfy the condition are none."""
+    return {} if manifest is None else {n: replace(t, observed=()) for n, t in read_tables(manifest).items()}
 
 
 TABLES = """

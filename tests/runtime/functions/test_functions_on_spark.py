@@ -16,6 +16,7 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Scan, Sink
 from hintplan.plans.settings.state import StateEntry, ttl_settings
+from hintplan.runtime.builders.backend import SparkBackend
 from hintplan.runtime.builders.correlate import call_function
 from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.requests.request import RequestRun
@@ -143,7 +144,7 @@ def test_calls_of_several_arrow_batches_are_in_flight_together_and_come_in_order
         settings=call_settings(buffer_capacity=20, timeout="2 min", retry_strategy="no_retry"),
     )
     edges = Edges(
-        spark=own,
+        backend=SparkBackend(session=own),
         plan=Plan(name="p", functions={"together": function}, operators=(call,)),
         columns={"scan_t": numbers},
         changelog={call.id: False},

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import hintplan
+from hintplan.plans.evidence.ages import bucket_of, counts
+from hintplan.plans.evidence.uses import Uses
 from hintplan.plans.files.codec import fingerprint
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.functions.metrics import FunctionCounters
@@ -95,6 +97,29 @@ def test_the_oldest_write_is_said_in_seconds(plan: Plan) -> None:
     metrics = Metrics()
     begun(metrics, plan)(BATCH)
     assert list(values(metrics, table.STATE_OLDEST).values()) == [1_700_000_000.5]
+
+
+def test_the_ages_of_uses_are_counted_by_state(plan: Plan) -> None:
+    metrics = Metrics()
+    told = begun(metrics, plan)
+    hour, day = 3_600_000, 86_400_000
+    left = Uses(
+        hits=counts({bucket_of(500): 3, bucket_of(hour): 4, bucket_of(2 * hour): 1, bucket_of(400 * day): 2}),
+        misses=counts({bucket_of(5 * day): 6, bucket_of(9 * day): 1}),
+    )
+    told(replace(BATCH, operators={"join_o_c": replace(JOIN, uses={0: left})}))
+    told(replace(BATCH, batch=4, operators={"join_o_c": replace(JOIN, uses={0: left, 1: Uses(hits=left.misses)})}))
+    labels = (plan.name, "sink_result", "join_o_c", "join")
+    hits = {age: value for age, value in values(metrics, table.STATE_HITS).items() if value}
+    assert hits == {
+        (*labels, "leftState", "1 s"): 6,
+        # An hour is not below an hour.
+        (*labels, "leftState", "3 h"): 10,
+        (*labels, "leftState", "longer"): 4,
+        (*labels, "rightState", "7 d"): 6,
+        (*labels, "rightState", "14 d"): 1,
+    }
+    assert values(metrics, table.STATE_EXPIRED_HITS) == {(*labels, "leftState"): 14, (*labels, "rightState"): 0}
 
 
 def test_an_operator_that_goes_by_event_time_has_a_watermark_until_it_is_drained(plan: Plan) -> None:

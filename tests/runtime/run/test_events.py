@@ -15,7 +15,7 @@ from hintplan.runtime.checkpoint.lease import Waited
 from hintplan.runtime.checkpoint.lock_owner import ourselves
 from hintplan.runtime.progress import BatchProgress, JobProgress
 from hintplan.runtime.run.report import JsonReport
-from hintplan.runtime.running import Restart, RunningBatch, StuckBatch
+from hintplan.runtime.running import PlanEdit, Restart, RunningBatch, StuckBatch
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
 AT_WORK = RunningBatch(sinks=("sink_r",), batch=1, running_ms=5000, stages=())
@@ -28,6 +28,7 @@ TOLD: dict[str, Callable[[JsonReport], None]] = {
     "running": lambda report: report.running(AT_WORK),
     "stuck": lambda report: report.stuck(StuckBatch(batch=AT_WORK, usual_ms=None, quiet_ms=None)),
     "job": lambda report: report.job(JOB),
+    "edit": lambda report: report.edit(PlanEdit(file="paid.json", digest="9f2c51e07ab38d64")),
     "restart": lambda report: report.restart(Restart(attempt=1, attempts=2, delay_ms=1, error="away")),
 }
 

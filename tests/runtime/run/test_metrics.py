@@ -10,7 +10,7 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ class Run:
     process: subprocess.Popen[str]
     folder: Path
     metrics: str
+    page_of_run: str
     pages: str
     received: Received
 
@@ -80,6 +81,11 @@ class Run:
     def records(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / "stdout").read_text().splitlines()]
 
+    def numbers(self) -> Any:
+        """What an open page of the run reads."""
+        with urlopen(f"{self.page_of_run}/data?tab=1", timeout=30) as found:
+            return json.load(found)
+
     def page(self, path: str) -> Any:
         """What Spark's pages have as JSON."""
         with urlopen(f"{self.pages}/api/v1/applications") as found:
@@ -97,16 +103,27 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     hintplan.dump(hintplan.compile_sql(SCRIPT, name="job"), folder / "job.json")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    options = ["--json", "--trigger", "100 ms", "--checkpoint", "checkpoint", "--metrics", "prometheus=:0"]
+    options = [
+        "--json",
+        "--trigger",
+        "100 ms",
+        "--checkpoint",
+        "checkpoint",
+        "--metrics",
+        "prometheus=:0",
+        "--page",
+        "0",
+    ]
     pages = ["--conf", "spark.ui.enabled=true", "--conf", f"spark.ui.port={port}"]
     with receiver() as received, pytest.MonkeyPatch.context() as patched:
         patched.setenv("OTEL_METRIC_EXPORT_INTERVAL", "500")
         arguments = ("job.json", *options, "--metrics", f"otlp={received.url}", *pages)
         with started(folder, *arguments) as process:
             said = folder / "stderr"
-            wait_for(lambda: "metrics: " in said.read_text(), process)
+            wait_for(lambda: "page: " in said.read_text(), process)
             (url,) = re.findall(r"^metrics: (http\S+/metrics)$", said.read_text(), re.MULTILINE)[:1]
-            found = Run(process, folder, url, f"http://127.0.0.1:{port}", received)
+            (page,) = re.findall(r"^page: (http\S+)$", said.read_text(), re.MULTILINE)
+            found = Run(process, folder, url, page, f"http://127.0.0.1:{port}", received)
             for query in ("aggregate_t", "sink_dropped"):
                 found.wait_for_batches(1, query)
             # The metrics of a batch may be there before its record.
@@ -176,6 +193,19 @@ def test_a_collector_is_sent_the_same(running: Run) -> None:
     assert sent["hintplan.run.active"] == {(("plan", "job"),): 1}
 
 
+def test_the_page_of_a_run_has_the_numbers_of_its_operators(running: Run) -> None:
+    found = running.numbers()
+    assert (found["plan"], found["phase"], found["failure"]) == ("job", "running", None)
+    assert [query["query"] for query in found["queries"]] == ["aggregate_t", "sink_dropped"]
+    assert found["queries"][0]["sinks"] == ["sink_shown", "sink_kept"]
+    join = found["operators"]["join_o_c"]
+    assert join["values"]["operator.rows_in"] == 6 + 2
+    assert join["values"]["operator.state_rows"] == 2 + 2
+    assert join["lines"]["state"]["text"].startswith("4 · ")
+    with urlopen(running.page_of_run, timeout=30) as page:
+        assert found["digest"] in page.read().decode()
+
+
 def test_sparks_pages_call_work_after_plan_query_batch_and_operator(running: Run) -> None:
     descriptions = [found["description"] for found in running.page("jobs")]
     jobs = {each.split("\n")[0]: each for each in descriptions if each != JOB}
@@ -194,6 +224,10 @@ def test_sparks_pages_call_work_after_plan_query_batch_and_operator(running: Run
     assert {"for join_o_c", "for aggregate_t"} <= named
 
 
+def _is_hit(name: str, labels: Mapping[str, str]) -> bool:
+    return name == "hintplan_operator_state_hits_total" and labels["state"] == "rightState"
+
+
 def test_idle_batches_have_no_record(running: Run) -> None:
     batches = [each for each in running.records() if each["event"] == "batch" and each["sink"] == "sink_shown"]
     assert [each["batch"] for each in batches] == [0]
@@ -202,6 +236,9 @@ def test_idle_batches_have_no_record(running: Run) -> None:
     assert of(found, "hintplan_batch_rows_in_total", query="aggregate_t") == 6 + 2
     add_rows(running.folder, "orders", [{"id": 6, "customer": "eve", "total": 10}])
     found = running.wait_for_batches(3, "aggregate_t")
+    hits = {dict(labels)["age"]: value for (name, labels), value in found.items() if _is_hit(name, dict(labels))}
+    assert sum(hits.values()) == 1  # the new order finds the customer that the first batch has stored
+    assert of(found, "hintplan_operator_state_expired_hits_total", operator="join_o_c", state="rightState") == 0
     assert of(found, "hintplan_batch_rows_in_total", query="aggregate_t") == 6 + 2 + 1
 
     def told() -> bool:
@@ -213,7 +250,11 @@ def test_idle_batches_have_no_record(running: Run) -> None:
 
 
 def test_at_the_end_a_collector_knows_all_and_that_it_is_the_end(running: Run) -> None:
+    running.numbers()  # the page is open, so the run waits until it knows its end
     running.process.send_signal(signal.SIGTERM)
+    seen = [running.numbers()]
+    wait_for(lambda: seen.append(running.numbers()) or seen[-1]["over"], running.process)
+    assert (seen[-1]["phase"], seen[-1]["failure"]) == ("stopped", None)
     assert running.process.wait(120) == 128 + signal.SIGTERM
     sent = running.received.series()
     assert sent["hintplan.run.active"] == {(("plan", "job"),): 0}
@@ -235,6 +276,10 @@ def test_a_port_in_use_ends_a_run_before_spark_starts(tmp_path: Path, monkeypatc
         f"metrics cannot be served at 127.0.0.1:{port}: Address already in use",
         "  hint: give another port, such as --metrics prometheus=:0 for any free one",
     ]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = run(tmp_path, "job.json", "--once", "--page", str(port))
+    assert f"--page cannot listen on 127.0.0.1 port {port}: Address already in use" in done.stderr.splitlines()
     wrong = run(tmp_path, "job.json", "--once", "--metrics", "prometheus=9090")
     assert (wrong.returncode, "'9090' is no [HOST]:PORT" in wrong.stderr) == (64, True)
 
@@ -269,10 +314,14 @@ def test_jobs_of_a_batch_plan_are_measured_and_shown_under_their_names(spark: Sp
         WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/sums', 'format' = 'json');
         INSERT INTO sums SELECT customer, SUM(total) FROM orders GROUP BY customer;"""
     add_rows(tmp_path, "orders", ORDERS)
-    with hintplan.open_metrics("prometheus=:0") as metrics:
+    with hintplan.open_metrics("prometheus=:0") as metrics, hintplan.open_page("0", metrics=metrics) as page:
         plan = hintplan.compile_sql(script, name="sums")
         assert hintplan.execute(plan, spark, metrics=metrics).await_termination(180)
         found = scrape(metrics.exporters[0].place)
+        with urlopen(f"{page.url}/data", timeout=30) as answer:
+            numbers = json.load(answer)
+    assert numbers["operators"]["sink_sums"]["lines"]["rows"]["text"] == "2"
+    assert numbers["phase"] in ("running", "ended")
     assert of(found, "hintplan_sink_rows_total", operator="sink_sums") == 2
     assert of(found, "hintplan_job_duration_seconds_count", query="sink_sums") == 1
     assert not {name for name in names(found) if name.startswith("hintplan_batch_")}

@@ -364,6 +364,10 @@ def test_a_missing_java_is_named_with_what_to_install(job: Path) -> None:
         (["--max-restarts", "3"], "--max-restarts continues from a checkpoint"),
         (["--restart-delay", "3 s"], "set their number with --max-restarts"),
         (["--restart-delay", "0 s", "--max-restarts", "3", "--checkpoint", "c"], "--restart-delay must not be 0"),
+        (["--watch"], "--watch records in the checkpoint which plan ran"),
+        (["--watch", "--once", "--checkpoint", "c"], "--once processes the existing rows and stops; it has no --watch"),
+        (["--watch", "--expect", "9f2c", "--checkpoint", "c"], "so --watch could apply no edit"),
+        (["--watch", "--remote", "sc://x", "--checkpoint", "c"], "--watch applies no edits with --remote"),
         (["--health", "host:port"], "expected PORT or HOST:PORT, found 'host:port'"),
     ],
 )

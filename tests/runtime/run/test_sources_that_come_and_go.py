@@ -23,7 +23,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.runtime.checkpoint.files import local_files
 from hintplan.runtime.checkpoint.parts import refuse_damaged
 from hintplan.runtime.inspect.snapshot import take_snapshot
-from hintplan.runtime.run import execute as starting
+from hintplan.runtime.run import starting
 from hintplan.runtime.run.execute import execute
 from tests.sample import each_once
 from tests.spark.programs import add_rows

@@ -103,7 +103,7 @@ def test_a_run_says_once_that_the_clock_was_put_back_and_is_stuck_until_a_batch_
             yield batches.pop()
 
     execution = SimpleNamespace(
-        temporary=False, notes=(), lease=lambda: None, queries={}, sinks={}, has_planned=True, active=True,
+        edits=None, temporary=False, notes=(), lease=lambda: None, queries={}, sinks={}, has_planned=True, active=True,
         new_batches=new_batches, wait=wait, raise_failure=lambda: None, await_termination=lambda: None,
     )  # fmt: skip
     monkeypatch.setattr(supervised, "open_report", lambda **given: SimpleReport())

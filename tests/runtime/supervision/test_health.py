@@ -19,9 +19,9 @@ from hintplan.runtime.supervision.health import (
     SILENT_SECONDS,
     WAITING,
     Health,
-    address,
     served,
 )
+from hintplan.runtime.web_server import address
 
 
 @dataclass

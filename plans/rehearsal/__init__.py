@@ -1,0 +1,1 @@
+"""Tests with a clock as files describe them: suites, scenarios and steps. The runtime rehearses them."""
