@@ -21,6 +21,7 @@ from hintplan.runtime.spark.between_tasks import as_task
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     list(run(iter([])))  # the first batch of all imports parts of Arrow
+    gc.collect()  # what other tests have left may import more when it goes: a task that never ended is logged
     monkeypatch.setattr(between_tasks, "_loaded", 0)
     gc.unfreeze()
     yield
