@@ -25,6 +25,22 @@ CREATE TABLE counts (country STRING, n BIGINT) WITH ('connector' = 'print');
 """
 COUNTS = "INSERT INTO counts SELECT country, COUNT(*) FROM orders GROUP BY country;\n"
 TTL = "aggregate_orders.state.groupAggregateState.ttl"
+EVIDENCE = """\
+{
+  "evidence": 1, "plan": "job", "at": "2026-03-13T10:00:00.000Z",
+  "states": {
+    "aggregate_orders.groupAggregateState": {
+      "ttl": "3 d", "rows": 2, "bytes": 128, "row-ages": [[3600000, 2]],
+      "periods": [
+        {
+          "since": "2026-03-01T10:00:00.000Z", "until": "2026-03-13T10:00:00.000Z", "ttl": "3 d",
+          "hits": [[3600000, 40000]], "misses": [], "written": 40002, "expired": 0, "sampled": false
+        }
+      ]
+    }
+  }
+}
+"""
 MEGABYTE = 1_000_000
 
 Hintplan = Callable[..., str]
@@ -94,6 +110,8 @@ def test_every_command_that_reviews_works_and_the_others_say_what_they_lack(fold
     assert f"{TTL} = 3 d" in said("flat", "job.json")
     assert "1 setting changed" in said("ci", "--base", "git:main", "job.json")
     said("lint", "job.json")
+    (folder / "evidence.json").write_text(EVIDENCE)
+    assert "<- keeps 99.9 %" in said("advise", "job.json", "--evidence", "evidence.json")
 
     (folder / "job.sql").write_text(SQL.replace("'1 d'", "'2 d'") + COUNTS)
     hintplan("compile", "job.sql", "-o", "newer.json", "--name", "job")
@@ -113,10 +131,11 @@ def test_every_command_that_reviews_works_and_the_others_say_what_they_lack(fold
     assert json.loads(said("schema"))["$schema"]
     assert "dist/job_main.py" in said("bundle", "job.json", "-o", "dist", "--", "--once", "--checkpoint", "state")
 
-    on_spark = ("run job.json", "sql job.sql", "check job.json --checkpoint s3://bucket/state")
+    (folder / "job.test.yaml").write_text("plan: job.json\ntests: {}\n")
+    on_spark = ("run job.json", "test job.test.yaml", "sql job.sql", "check job.json --checkpoint s3://bucket/state")
     for words in map(str.split, (*on_spark, "state .")):
         last = said(*words, code=64).splitlines()[-1]
-        assert re.search(r", which this Python \(.*\) lacks: pip install 'hintplan\[(spark|state)\]'$", last)
+        assert re.search(r", which this Python \(.*\) lacks: pip install 'hintplan\[(spark|state|test)\]'$", last)
     assert used == COMMANDS.keys()
 
 

@@ -171,6 +171,7 @@ def test_a_prometheus_as_the_example_sets_it_up_has_what_the_dashboard_and_the_a
     # All but what a job has of topics, lookups, functions and event time, or has seen none of.
     of_others = ("Cache", "Lookups", "Failures", "Time of the latest load", "Calls", "Counted besides")
     of_others += ("Files behind", "Offsets behind", "Starts", "Lag of event time", "Late rows", "Rows in open windows")
+    of_others += ("Rows used", "Rows missed")
     assert [where for where, found in shown.items() if not found and not where.startswith(of_others)] == []
     assert {rule["health"] for rule in alerts.values()} == {"ok"}
     assert {rule["state"] for rule in alerts.values()} == {"inactive"}
