@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from random import Random
 
 Row = tuple
 Batch = Mapping[str, Sequence[Row]]
@@ -59,6 +60,10 @@ class Memory:
         return not any(stored.expired_before for stored in self.rows.values())
 
 
+def insert(dice: Random) -> Row:
+    return (dice.choice("abcdef"), dice.randrange(12))
+
+
 class Join:
     """SELECT o.k, o.v, p.v FROM o JOIN p ON o.k = p.k AND o.v < p.v: rows of one side use those of the other."""
 
@@ -67,11 +72,16 @@ class Join:
     CREATE TABLE r (k STRING, v BIGINT, w BIGINT) WITH ('connector' = 'print');
     INSERT INTO r SELECT o.k, o.v, p.v FROM o JOIN p ON o.k = p.k AND o.v < p.v;"""
     tables = ("o", "p")
+    operator = "join_o_p"
     states = ("leftState", "rightState")
     stored = ("left", "right")
 
     def __init__(self) -> None:
         self.memories = [Memory(), Memory()]
+
+    @staticmethod
+    def row(dice: Random) -> Row:
+        return insert(dice)
 
     def batch(self, rows: Batch, now: int, ttls: Sequence[int]) -> None:
         left, right = self.memories
@@ -92,7 +102,11 @@ class Keyed:
     def __init__(self) -> None:
         self.memories = [Memory() for _ in self.stored]
 
-    sql = ""
+    @staticmethod
+    def row(dice: Random) -> Row:
+        return insert(dice)
+
+    sql = operator = ""
     states: tuple[str, ...] = ()
     stored: tuple[str, ...] = ()
     source = "CREATE TABLE s (k STRING, v BIGINT{}) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 's');"
@@ -106,6 +120,7 @@ class Aggregate(Keyed):
         + """CREATE TABLE r (k STRING, n BIGINT, d BIGINT) WITH ('connector' = 'print');
     INSERT INTO r SELECT k, COUNT(*), COUNT(DISTINCT v) FROM s GROUP BY k;"""
     )
+    operator = "aggregate_s"
     states = ("groupAggregateState",)
     stored = ("groups", "values(v)")
 
@@ -124,6 +139,7 @@ class FirstRow(Keyed):
     INSERT INTO r SELECT k, v FROM (
       SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY pt) AS n FROM s) WHERE n = 1;"""
     )
+    operator = "deduplicate_s"
     states = ("deduplicateState",)
     stored = ("rows",)
     keeps_first = True
@@ -151,6 +167,7 @@ class TopTwo(Keyed):
     INSERT INTO r SELECT * FROM (
       SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM s) WHERE n <= 2;"""
     )
+    operator = "rank_s"
     states = ("rankState",)
     stored = ("first",)
 
@@ -173,4 +190,73 @@ class TopTwo(Keyed):
                 memory.write(ranked[:2], now)
 
 
-KINDS = (Join, Aggregate, FirstRow, LastRow, TopTwo)
+class Upserts(Keyed):
+    """The row of each key of an upsert source, which every change of the key uses; a deletion leaves none."""
+
+    sql = """CREATE TABLE s (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'upsert-kafka',
+      'topic' = 's', 'properties.bootstrap.servers' = 'x:9092', 'key.format' = 'json', 'value.format' = 'json');
+    CREATE TABLE r (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'print');
+    INSERT INTO r SELECT k, v FROM s;"""
+    operator = "normalize_s"
+    states = ("changelogNormalizeState",)
+    stored = ("rows",)
+
+    @staticmethod
+    def row(dice: Random) -> Row:
+        return (dice.choice(("+U", "+U", "-D")), dice.choice("abcdef"), dice.randrange(12))
+
+    def batch(self, rows: Batch, now: int, ttls: Sequence[int]) -> None:
+        (memory,) = self.memories
+        last = {key: kind for kind, key, _ in rows["s"]}
+        memory.use([(key,) for key in last], now, ttls[0])
+        for key, kind in last.items():
+            memory.rows.pop((key,), None)
+            if kind == "+U":
+                memory.write([(key,)], now)
+
+
+class UpsertsOfValues(Upserts):
+    """A sink keyed by the value of an upsert source: a change uses all rows of its value."""
+
+    sql = Upserts.sql.replace(
+        "r (k STRING, v BIGINT, PRIMARY KEY (k)", "r (k STRING, v BIGINT, PRIMARY KEY (v)"
+    ).replace("'print'", "'jdbc', 'url' = 'jdbc:postgresql://x/y', 'table-name' = 'r'")
+    operator = "materialize_r"
+    states = ("sinkMaterializeState",)
+    stored = ("rows",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, int] = {}
+
+    @staticmethod
+    def row(dice: Random) -> Row:
+        return (dice.choice(("+U", "+U", "-D")), dice.choice("abcdef"), dice.randrange(3))
+
+    def batch(self, rows: Batch, now: int, ttls: Sequence[int]) -> None:
+        (memory,) = self.memories
+        touched: dict[Row, bool] = {}
+        for key, (kind, value) in {key: (kind, value) for kind, key, value in rows["s"]}.items():
+            before = self.values.get(key)
+            after = value if kind == "+U" else None
+            if before == after:
+                continue
+            if before is not None and memory.is_live((before, key), now, ttls[0]):
+                touched[before, key] = False
+            if after is not None:
+                touched[after, key] = True
+                self.values[key] = after
+            else:
+                del self.values[key]
+        values = {value for value, _ in touched}
+        there = [row for row in memory.rows if row[0] in values]
+        memory.use(there, now, ttls[0])
+        if ttls[0]:  # a change of a value writes its other rows again, as Flink writes the list of them
+            memory.write([row for row in there if memory.is_live(row, now, ttls[0])], now)
+        for row, is_there in touched.items():
+            memory.rows.pop(row, None)
+            if is_there:
+                memory.write([row], now)
+
+
+KINDS = (Join, Aggregate, FirstRow, LastRow, TopTwo, Upserts, UpsertsOfValues)

@@ -22,7 +22,7 @@ from tests.runtime.state.histories import KINDS
 from tests.sample import sampled
 
 HISTORIES = 25
-CHUNKS = [pytest.param(kind, chunk, id=f"{kind.__name__}-{chunk}") for kind in KINDS for chunk in range(8)]
+CHUNKS = [pytest.param(kind, chunk, id=f"{kind.__name__}-{chunk}") for kind in KINDS for chunk in range(6)]
 TTLS = (0, 1_000, 4_000, 20_000)
 DAY = 86_400_000
 
@@ -32,13 +32,13 @@ def test_states_observe_what_the_model_observes(kind, chunk: int) -> None:
     missed = 0
     for number in range(HISTORIES):
         missed += one_history(kind, random.Random(f"{kind.__name__} {chunk} {number}"))
-    assert missed > HISTORIES  # many histories have rows that come too late
+    assert missed > HISTORIES // 2  # many histories have rows that come too late
 
 
 def one_history(kind, dice: random.Random) -> int:
     """Hold a history with edits, restarts and other numbers of partitions against the model; return the misses."""
     plan, model = compile_sql(kind.sql), kind()
-    (operator,) = (operator.id for operator in plan.operators if operator.state)
+    operator = kind.operator
     ttls = [0] * len(kind.states)
     pipeline, now = Partitioned(plan, dice.choice((1, 2, 5))), 1_000_000
     for number in range(dice.randrange(4, 14)):
@@ -54,10 +54,7 @@ def one_history(kind, dice: random.Random) -> int:
         if dice.random() < 0.3:
             pipeline = pipeline.rescaled(dice.choice((1, 2, 3, 5)), plan)
         now += dice.choice((1, 400, 999, 1_000, 1_001, 3_000, 7_000, 30_000))
-        rows = {
-            table: [(dice.choice("abcdef"), dice.randrange(12)) for _ in range(dice.randrange(6))]
-            for table in kind.tables
-        }
+        rows = {table: [kind.row(dice) for _ in range(dice.randrange(6))] for table in kind.tables}
         pipeline.batch(rows, now)
         model.batch(rows, now, ttls)
         for place, memory in enumerate(model.memories):
