@@ -20,7 +20,7 @@ _CONF = {
     "spark.sql.shuffle.partitions": "1",
     # Expressions over a few rows are not worth the time that their code takes to compile.
     "spark.sql.codegen.wholeStage": "false",
-    # The second compiler of the JVM pays off after minutes. Without it, a hundred small tests take a third less time.
+    # The second compiler of the JVM pays off after minutes. Without it, tests on a busy machine take a third less time.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 
