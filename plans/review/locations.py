@@ -53,7 +53,8 @@ def _in_script(file: str, places: Mapping[tuple[str, str, str], Any], change: Ch
 
 def _in_plan(source: PlanSource, file: str, changes: Sequence[Change]) -> list[Location]:
     text = JsonText(source.data, file=file)
-    index = {operator.id: number for number, operator in enumerate(source.plan.operators)}
+    # Operators that the options of a table imply are in the plan, and not in its file.
+    index = {operator["id"]: number for number, operator in enumerate(text.value.get("operators", ()))}
     paths = [_path(change, text.value, index) for change in changes]
     spans = text.spans({path for path in paths if path})
     locations = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +15,14 @@ from hintplan.plans.analysis.validate import plan_problems
 from hintplan.plans.checkpoint.continuation import continuation, record_after
 from hintplan.plans.checkpoint.record import CheckpointRecord, parse_record, record_line
 from hintplan.plans.checkpoint.report import check_text
+from hintplan.plans.commands.diff import FORMATS
 from hintplan.plans.compare.carryover import continued_states
 from hintplan.plans.compare.query_record import QueryRecord, StateRecord
 from hintplan.plans.edit.edit import remove_value, set_value
 from hintplan.plans.errors import PlanError
 from hintplan.plans.files.codec import dumps, loads
 from hintplan.plans.model.plan import Plan
+from tests.plans.in_process import hintplan as command
 
 SETTING = "watermark_bids.watermark.late-rows.target"
 TABLES = """
@@ -228,3 +231,22 @@ def test_a_target_in_another_directory_gets_another_name_in_the_checkpoint() -> 
 
 def test_a_record_without_late_rows_is_written_as_before() -> None:
     assert "late" not in record_line(started(compiled(None)))
+
+
+@pytest.mark.parametrize("layout", FORMATS)
+@pytest.mark.parametrize(("before", "after"), [(None, "late_bids"), ("late_bids", None), ("late_bids", "other")])
+def test_an_edit_of_the_table_is_compared_in_each_format_and_at_its_line(
+    tmp_path: Path, layout: str, before: str | None, after: str | None
+) -> None:
+    """The operators that write late rows have no line, because no file contains them."""
+    plan = with_table(with_table(compiled(None), "late_bids"), "other")
+    for name, target in (("a.json", before), ("b.json", after)):
+        edited = plan if target is None else set_value(plan, SETTING, target)[0]
+        (tmp_path / name).write_bytes(dumps(edited))
+    done = command("diff", "a.json", "b.json", "--format", layout, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "late" in done.stdout
+    if layout == "junit" and after is not None:
+        lines = (tmp_path / "b.json").read_text().split("\n")
+        line = next(number for number, text in enumerate(lines, 1) if '"late-rows.target"' in text)
+        assert f'name="{SETTING}" classname="hintplan.diff-restart" file="b.json" line="{line}"' in done.stdout
