@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from hintplan.plans.evidence.ages import Counts
     from hintplan.plans.evidence.uses import Uses
 
 KIND = "__kind"
@@ -141,7 +142,8 @@ class Result:
     groups of a key and a slice, sessions, or rows of the input. An operator without event time leaves both 0.
     ``uses`` has the ages at which the batch has used the rows of each state table, in the order of the tables; it is
     empty for tables that do not live by age. ``late_places`` has the places of late rows in each
-    delta; it is empty if there are none. ``late`` are late rows to emit after the output, if an operator emits them.
+    delta, and ``lateness`` their :mod:`~hintplan.runtime.kernels.lateness`; both are empty if there are none. ``late``
+    are late rows to emit after the output, if an operator emits them.
     """
 
     output: pa.Table
@@ -155,6 +157,7 @@ class Result:
     waiting_rows: int = 0
     uses: tuple[Uses, ...] = field(default=(), compare=False)
     late_places: tuple[npt.NDArray[np.int64], ...] = field(default=(), compare=False)
+    lateness: tuple[Counts, ...] = field(default=(), compare=False)
     late: pa.Table | None = None
 
 

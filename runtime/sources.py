@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
@@ -194,4 +195,17 @@ def _finite(value: float | None, share: float) -> float | None:
 
 
 def _known(offset: object) -> str | None:
-    return None if offset is None or str(offset) in ("null", "None", "") else str(offset)
+    """Return an offset of Spark's progress as text; None if the source has none.
+
+    PySpark 4.0 and 4.1 report offsets that are JSON in Python's notation.
+
+    >>> _known("{'t': {'0': 7}}"), _known("None")
+    ('{"t": {"0": 7}}', None)
+    """
+    text = "" if offset is None else str(offset)
+    if text.startswith("{'"):
+        try:
+            return json.dumps(ast.literal_eval(text))
+        except (ValueError, SyntaxError):
+            return text
+    return None if text in ("null", "None", "") else text

@@ -33,6 +33,20 @@ def watermark_sources(plan: Plan) -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(dict.fromkeys(nearest_senders(operators, operators[name]))) for name in time_operators(plan)}
 
 
+def sending_tables(plan: Plan, name: str) -> tuple[str, ...]:
+    """Return the operators at the tables whose watermarks the operator ``name`` goes by, also through others."""
+    sources = watermark_sources(plan)
+    found: dict[str, None] = {}
+    waiting = [name]
+    while waiting:
+        for source in sources.get(waiting.pop(), ()):
+            if plan.by_id[source].sends_watermark:
+                found[source] = None
+            else:
+                waiting.append(source)
+    return tuple(found)
+
+
 def reading_tables(plan: Plan) -> tuple[str, ...]:
     """Return the operators that go by the watermark of a table, and not only of other operators."""
     sent = {operator.id for operator in plan.operators if operator.sends_watermark}

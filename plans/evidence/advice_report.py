@@ -6,13 +6,15 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from hintplan.plans.analysis.watermarks import sending_tables
 from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.evidence.advice import Advice, Option, advice_on
-from hintplan.plans.evidence.ages import ENDS, Counts, below
+from hintplan.plans.evidence.ages import ENDS, NONE, Counts, below
 from hintplan.plans.evidence.document import Evidence, utc
 from hintplan.plans.evidence.kept import percent, share_text
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import WatermarkAssigner
 from hintplan.plans.settings.layers import set_by
 from hintplan.plans.settings.state import UNTIL_WATERMARK, StateEntry, readable_ttl
 from hintplan.plans.text.aligned import aligned_rows
@@ -28,13 +30,15 @@ _SHARE_NAMES = {0.5: "half", 1.0: "all"}
 class StateAdvice:
     """The ``advice`` on a state ``entry`` of ``operator``; None if the evidence does not have the state.
 
-    ``partner`` is the input whose rows look for the rows of this state, of the two inputs of a join.
+    ``partner`` is the input whose rows look for the rows of this state, of the two inputs of a join. ``delays`` has the
+    watermark delays that decide which rows are late, by the path of the setting.
     """
 
     operator: str
     entry: StateEntry
     partner: str | None = None
     advice: Advice | None = None
+    delays: tuple[tuple[str, str], ...] = ()
 
     @property
     def path(self) -> str:
@@ -60,10 +64,16 @@ def advise(plan: Plan, evidence: Evidence, keep: float) -> tuple[StateAdvice, ..
             entry=entry,
             partner=next((other.input for other in operator.state if other.input != entry.input), None),
             advice=None if (found := evidence.state(f"{operator.id}.{entry.name}")) is None else advice_on(found, keep),
+            delays=_delays(plan, operator.id) if entry.ttl is None else (),
         )
         for operator in plan.operators
         for entry in operator.state
     )
+
+
+def _delays(plan: Plan, operator: str) -> tuple[tuple[str, str], ...]:
+    assigners = (plan.by_id[name] for name in sending_tables(plan, operator))
+    return tuple((f"{one.id}.watermark.delay", one.delay) for one in assigners if isinstance(one, WatermarkAssigner))
 
 
 def advice_text(advices: Sequence[StateAdvice], plan_file: str) -> str:
@@ -87,7 +97,7 @@ def advice_markdown(advices: Sequence[StateAdvice], plan_file: str) -> str:
         if one.advice.options:
             lines = [f"| {' | '.join((*row, '', '')[:5])} |" for row in rows]
             parts.append("\n".join([lines[0], "|---|---:|---:|---:|---|", *lines[1:]]))
-        parts += [f"- {note}" for note in _notes(one.advice)]
+        parts += [f"- {note}" for note in _notes(one, one.advice)]
         parts += [fence(command, "console") for command in _command(one, plan_file)]
     return "\n\n".join(parts)
 
@@ -106,15 +116,15 @@ def advice_json(advices: Sequence[StateAdvice], evidence: Evidence, keep: float)
                 "partner": one.partner,
                 "setting": one.setting if one.entry.ttl is not None else None,
                 "ttl": one.entry.ttl,
-                "advice": None if one.advice is None else _json(one.advice),
+                "advice": None if one.advice is None else _json(one, one.advice),
             }
             for one in advices
         ],
     }
 
 
-def _json(advice: Advice) -> dict[str, Any]:
-    seen = advice.seen
+def _json(one: StateAdvice, advice: Advice) -> dict[str, Any]:
+    seen, lateness = advice.seen, advice.state.lateness
     return {
         "observed-ttl": None if advice.state.ttl is None else format_duration(advice.state.ttl),
         "rows": advice.state.rows,
@@ -144,7 +154,9 @@ def _json(advice: Advice) -> dict[str, Any]:
         ],
         "proposed": None if advice.proposed is None else format_duration(advice.proposed),
         "proposed-is-least": advice.at_least,
-        "notes": [*_notes(advice)],
+        "late-rows": None if lateness is None else sum(lateness),
+        "kept-by-longer-delays": [{"ms": ms, "late-rows": kept} for ms, kept in _longer_delays(lateness or NONE)],
+        "notes": [*_notes(one, advice)],
     }
 
 
@@ -158,7 +170,7 @@ def _paragraph(one: StateAdvice, plan_file: str) -> Iterator[str]:
     if advice.options:
         rows = [_HEAD, *(_cells(advice, option) for option in advice.options)]
         yield from (f"  {line}" for line in aligned_rows(rows, right={1, 2, 3}))
-    yield from (f"  {note}" for note in _notes(advice))
+    yield from (f"  {note}" for note in _notes(one, advice))
     yield from (f"  {command}" for command in _command(one, plan_file))
 
 
@@ -174,6 +186,9 @@ def facts_text(one: StateAdvice) -> str:
     if state.ttl is not None and one.ttl != state.ttl:
         lifetime += f", in the run {readable_ttl(format_duration(state.ttl))}"
     parts = [lifetime, human_bytes(state.bytes), count_of(state.rows, "row")]
+    if state.ttl is None:
+        late = [] if state.lateness is None else [count_of(sum(state.lateness), "late row")]
+        return " · ".join([*parts, *late])
     if seen is None:
         return " · ".join([*parts, "nothing observed yet"])
     return " · ".join([*parts, f"observed {age_text(seen.until - seen.since)}, {count_of(sum(seen.hits), 'hit')}"])
@@ -230,11 +245,11 @@ def _remark(advice: Advice, option: Option) -> str:
     return "; ".join(parts)
 
 
-def _notes(advice: Advice) -> Iterator[str]:
+def _notes(one: StateAdvice, advice: Advice) -> Iterator[str]:
     """Yield everything that the evidence cannot show, or shows only in part."""
     state, seen = advice.state, advice.seen
     if state.ttl is None:
-        yield from _late(state.lateness)
+        yield from _late(state.lateness, one.delays)
         return
     if seen is None:
         yield "no advice: nothing was observed yet"
@@ -266,7 +281,7 @@ def _notes(advice: Advice) -> Iterator[str]:
         yield "hits were sampled: counts and shares are estimates"
 
 
-def _late(lateness: Counts | None) -> Iterator[str]:
+def _late(lateness: Counts | None, delays: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the share of the late rows that a longer watermark delay would have kept."""
     if lateness is None:
         yield "no advice on the watermark delay: the lateness of rows was not recorded"
@@ -274,13 +289,21 @@ def _late(lateness: Counts | None) -> Iterator[str]:
     total = sum(lateness)
     if not total:
         yield "no row was late"
+        return
+    for end, kept in _longer_delays(lateness):
+        yield f"a watermark delay longer by {format_duration(end)} would have kept {kept:,} of {total:,} late rows"
+    if delays:
+        yield f"the delay now: {', '.join(f'{path} = {delay}' for path, delay in delays)}; all results wait as long"
+
+
+def _longer_delays(lateness: Counts) -> Iterator[tuple[int, int]]:
+    """Yield by how many ms a delay must be longer to keep half, 90 %, 99 % and all late rows, and how many it keeps."""
+    total, last = sum(lateness), 0
     for share in (0.5, 0.9, 0.99, 1.0) if total else ():
         end = next((end for end in ENDS if below(lateness, end) >= share * total), None)
-        if end is not None:
-            kept = below(lateness, end)
-            yield f"a watermark delay longer by {format_duration(end)} would have kept {kept:,} of {total:,} late rows"
-            if kept == total:
-                return
+        if end is not None and end != last:
+            yield end, below(lateness, end)
+            last = end
 
 
 def _command(one: StateAdvice, plan_file: str) -> Iterator[str]:

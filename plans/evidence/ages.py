@@ -46,6 +46,15 @@ def counts(by_bucket: Mapping[int, int]) -> Counts:
     return tuple(result)
 
 
+def by_bucket(histogram: Counts) -> list[list[int]]:
+    """Return the place and the count of each bucket that is not empty, as state stores it; :func:`counts` reads it.
+
+    >>> by_bucket(counts({1: 4})), by_bucket(NONE)
+    ([[1, 4]], [])
+    """
+    return [] if histogram is NONE else [[bucket, count] for bucket, count in enumerate(histogram) if count]
+
+
 def added(one: Counts, other: Counts) -> Counts:
     """Return the sum of two histograms."""
     return other if one is NONE else one if other is NONE else tuple(map(add, one, other))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -28,7 +28,7 @@ from hintplan.runtime.engine.this_task import this_task
 from hintplan.runtime.engine.watermarks import EventTime, Moved, moved_watermark
 from hintplan.runtime.operator import Presum, Result, StatefulOperator, TimeOperator
 from hintplan.runtime.storage.files import files_at
-from hintplan.runtime.storage.manifest import RESTORE, DamagedFile
+from hintplan.runtime.storage.manifest import RESTORE, DamagedFile, StoredWatermark, added_lateness
 from hintplan.runtime.storage.operations import OPERATIONS
 from hintplan.runtime.storage.partition import PartitionStore, Remembered, open_partition
 from hintplan.runtime.storage.place import Place
@@ -128,7 +128,7 @@ class Process:
                 result.manifest,
                 result.state_rows,
                 result.state_bytes,
-                watermark=None if moved is None else moved.stored,
+                watermark=None if moved is None else with_late_rows(moved.stored, result),
             )
             asked = files.operations.since(before_it)
         except DamagedFile as error:
@@ -185,6 +185,13 @@ class Process:
         process: Any = self.operator.process
         result: Result = process(deltas, tables, store, now, *(() if moved is None else (moved.watermarks,)))
         return result
+
+
+def with_late_rows(stored: StoredWatermark, result: Result) -> StoredWatermark:
+    """Return ``stored`` with the late rows of a batch."""
+    if not result.late_rows:
+        return stored
+    return replace(stored, lateness=added_lateness(stored.lateness, result.lateness))
 
 
 def _time_metrics(moved: Moved, result: Result) -> tuple[int, ...]:

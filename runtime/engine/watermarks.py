@@ -18,7 +18,7 @@ Watermarks(before=6000, after=6500)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hintplan.plans.errors import RunError
@@ -118,7 +118,7 @@ def moved_watermark(stored: StoredWatermark | None, marks: Marks, sources: Seque
     reached = max(before.after, at)
     return Moved(
         watermarks=Watermarks(before.after, reached),
-        stored=StoredWatermark(after=reached, since=before.since, marks=tuple(after)),
+        stored=replace(before, after=reached, marks=tuple(after)),
         holder=holder,
     )
 

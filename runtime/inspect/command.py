@@ -168,7 +168,10 @@ def _write_evidence(options: StateOptions, file: str) -> None:
     evidence = read_evidence(plan, absolute(checkpoint), at=now)
     write_plan_bytes(dumps(evidence), file)
     hits = sum(sum(period.hits) for state in evidence.states for period in state.periods)
-    print_message(f"{file}: {count(len(evidence.states), 'state')}, {hits:,} hits")
+    late = sum(sum(state.lateness or ()) for state in evidence.states)
+    print_message(
+        f"{file}: {count(len(evidence.states), 'state')}, {hits:,} hits{f', {late:,} late rows' if late else ''}"
+    )
 
 
 def _painted(text: str, part: Part) -> str:

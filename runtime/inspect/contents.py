@@ -81,7 +81,8 @@ class EntryState:
     ``tables`` are its parts by name, if it has several. ``shown`` are rows of each part, the last written first, in the
     stored format: identity, payload, ``__count`` and ``__write``. ``keys`` are the columns of their lookup key.
     ``row_ages`` counts the visible rows by the time since their last write, and ``observed`` has the periods of
-    :mod:`hintplan.plans.evidence.period`.
+    :mod:`hintplan.plans.evidence.period`. ``lateness`` counts the late rows of the entry's input by the time by which
+    the watermark had passed them; None if no watermark empties the entry.
     """
 
     name: str
@@ -94,6 +95,7 @@ class EntryState:
     keys: tuple[str, ...] = ()
     row_ages: Counts = NONE
     observed: tuple[Period, ...] = ()
+    lateness: Counts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

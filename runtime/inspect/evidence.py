@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hintplan.plans.api.plans import PlanLike, plan_of
 from hintplan.plans.declarations.durations import parse_duration
-from hintplan.plans.evidence.ages import added
+from hintplan.plans.evidence.ages import Counts, added
 from hintplan.plans.evidence.document import Evidence, StateEvidence
 from hintplan.runtime.inspect.contents import CheckpointState, EntryState
 from hintplan.runtime.inspect.partition import PARKED
@@ -49,6 +49,7 @@ def _state(operator: str, entry: EntryState) -> StateEvidence:
         bytes=entry.amount.bytes * rows // (rows + expired) if rows else 0,
         row_ages=entry.row_ages,
         periods=entry.observed,
+        lateness=entry.lateness,
     )
 
 
@@ -62,4 +63,9 @@ def _joined(one: StateEvidence, other: StateEvidence) -> StateEvidence:
         bytes=one.bytes + other.bytes,
         row_ages=added(one.row_ages, other.row_ages),
         periods=joined_observations(one.periods, other.periods),
+        lateness=_sum(one.lateness, other.lateness),
     )
+
+
+def _sum(one: Counts | None, other: Counts | None) -> Counts | None:
+    return added(one, other) if one is not None and other is not None else one if other is None else other

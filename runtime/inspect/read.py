@@ -25,7 +25,7 @@ from hintplan.plans.checkpoint.record import CheckpointRecord, recorded_plan
 from hintplan.plans.compare.carryover import continued
 from hintplan.plans.compare.query_record import operators_of
 from hintplan.plans.declarations.durations import parse_duration
-from hintplan.plans.evidence.ages import NONE, added
+from hintplan.plans.evidence.ages import NONE, Counts, added
 from hintplan.plans.evidence.period import Period
 from hintplan.plans.model.config import TIME_ZONE
 from hintplan.plans.model.plan import Plan
@@ -52,7 +52,7 @@ from hintplan.runtime.state.layout import StateLayout, layout_of
 from hintplan.runtime.state.manifest import read_tables
 from hintplan.runtime.state.observation import joined_observations
 from hintplan.runtime.storage.files import Files
-from hintplan.runtime.storage.manifest import Manifest
+from hintplan.runtime.storage.manifest import Manifest, added_lateness
 
 _BUCKET = re.compile(r"@-?\d+$")
 """The end of the name of a table that is a bucket of time."""
@@ -171,7 +171,11 @@ def _operator_state(
         entries = [entry for entry in of_state if asked.wanted(state.operator, entry.name)]
         counts = _counted(entries, files, partitions, asked)
         observed = _observed(partitions)
-        entry_states = [_entry_state(entry, counts, sizes, observed, asked.show) for entry in entries]
+        late = _lateness(of_state, partitions)
+        entry_states = [
+            replace(_entry_state(entry, counts, sizes, observed, asked.show), lateness=late.get(entry.name))
+            for entry in entries
+        ]
     else:  # only the amounts in the manifests are known
         tables = ((name, amount) for name, amount in sizes.items() if asked.wanted(state.operator, name))
         entry_states = [EntryState(name=name, amount=amount) for name, amount in tables]
@@ -239,6 +243,18 @@ def _observed(partitions: Mapping[int, Manifest]) -> dict[str, tuple[Period, ...
             for name, table in read_tables(partition.tables).items():
                 observed[name] = joined_observations(observed.get(name, ()), table.observed)
     return observed
+
+
+def _lateness(entries: Sequence[Entry], partitions: Mapping[int, Manifest]) -> dict[str, Counts]:
+    """Return the lateness of the late rows of each entry over all partitions; without a watermark, of none."""
+    watermarks = [partition.watermark for partition in partitions.values() if partition.watermark is not None]
+    if not watermarks:
+        return {}
+    # An operator has an entry for each input, in their order.
+    names = [entry.name for entry in entries if entry.ttl is None and entry.layouts]
+    none = (NONE,) * len(names)
+    of_inputs = reduce(added_lateness, (watermark.lateness for watermark in watermarks), none)
+    return dict(zip(names, of_inputs, strict=False))
 
 
 def _entry_state(

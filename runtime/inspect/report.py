@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from hintplan.plans.checkpoint.continuation import KEEP
 from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.evidence.ages import pairs
 from hintplan.plans.evidence.document import period_json
 from hintplan.plans.settings.state import readable_ttl
 from hintplan.plans.text.aligned import aligned_rows, unpainted
@@ -295,6 +296,8 @@ def _entry_json(entry: EntryState, now: int) -> dict[str, Any]:
         document["tables"] = [{"name": name, **_amount_json(amount)} for name, amount in entry.tables]
     if entry.observed:
         document["observed"] = [period_json(period) for period in entry.observed]
+    if entry.lateness is not None:
+        document["lateness"] = pairs(entry.lateness)
     if entry.shown:
         ttl = None if entry.ttl is None else parse_duration(entry.ttl)
         document["shown"] = {name: rows_json(rows, entry.keys, ttl, now) for name, rows in entry.shown}

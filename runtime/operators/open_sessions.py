@@ -69,6 +69,7 @@ class MergedSessions:
     code: Int64s
     of_stored: Int64s
     stored_starts: Int64s
+    late_closes: Int64s
 
 
 def merge(windows: OpenWindows, batch: KeyedIntervals, window: Window, before: int) -> MergedSessions:
@@ -96,6 +97,7 @@ def merge(windows: OpenWindows, batch: KeyedIntervals, window: Window, before: i
         code=code[touched],
         of_stored=number[of_stored[touched]],
         stored_starts=start[touched],
+        late_closes=closes[of_interval[number[of_interval] < 0]],
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.plans.declarations.windows import Window
+from hintplan.plans.evidence.ages import Counts
 from hintplan.runtime.operator import Result, SegmentStore
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import Int64s, StateLayout
@@ -81,6 +82,7 @@ def commit_windows(
     rows_in: int,
     late_rows: int,
     late_places: tuple[Int64s, ...],
+    lateness: tuple[Counts, ...],
     counted: Collection[str] | None = None,
 ) -> Result:
     """Commit the changes of a batch, and return its result.
@@ -100,6 +102,7 @@ def commit_windows(
         oldest_write=min((segment.first_write for segment in segments), default=None),
         late_rows=late_rows,
         late_places=late_places,
+        lateness=lateness,
         waiting_rows=sum(count for name, count in rows.items() if counted is None or name in counted),
     )
 

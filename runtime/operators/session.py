@@ -19,8 +19,10 @@ import pyarrow as pa
 
 from hintplan.plans.declarations.computations import AggregateCall
 from hintplan.plans.declarations.windows import Window
+from hintplan.plans.evidence.ages import NONE, Counts
 from hintplan.plans.settings.phases import PhaseStrategy
 from hintplan.runtime.kernels.accumulators import UsersCalls
+from hintplan.runtime.kernels.lateness import lateness
 from hintplan.runtime.kernels.mergeable import MergeableCalls
 from hintplan.runtime.kernels.sessions import merged_sessions
 from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore, Watermarks
@@ -108,15 +110,17 @@ class SessionOperator:
         watermarks: Watermarks,
     ) -> Result:
         windows = open_windows(self.layouts, manifest, store, window=self.window, now=now)
-        sessions, closed, late, came = windows[SESSIONS], [], 0, 0
-        late_places = np.empty(0, np.int64)
+        sessions, closed, came = windows[SESSIONS], [], 0
+        late_places, passed = np.empty(0, np.int64), NONE
         rows = deltas[0]
         if rows is not None and rows.num_rows:
-            new, late_places, late, came = _update(self, sessions, rows.combine_chunks(), watermarks, now)
+            new, late_places, passed, came = _update(self, sessions, rows.combine_chunks(), watermarks, now)
             closed.append(new)
         closed.append(sessions.take_due(watermarks.after))
         output = _results(self, pa.concat_tables(closed))
-        return commit_windows(windows, output, rows_in=came, late_rows=late, late_places=(late_places,))
+        return commit_windows(
+            windows, output, rows_in=came, late_rows=sum(passed), late_places=(late_places,), lateness=(passed,)
+        )
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)
@@ -192,10 +196,10 @@ def _intervals(operator: SessionOperator, batch: pa.Table) -> tuple[Int64s, Int6
 
 def _update(
     operator: SessionOperator, windows: OpenWindows, batch: pa.Table, watermarks: Watermarks, now: int
-) -> tuple[pa.Table, Int64s, int, int]:
+) -> tuple[pa.Table, Int64s, Counts, int]:
     """Merge the rows of ``batch`` with open sessions, and store the sessions that stay open.
 
-    Return the sessions that close, the places of late rows, the number of late rows, and the number of rows.
+    Return the sessions that close, of the late rows their places and their lateness, and the number of rows.
     """
     rows_of = int64s(batch, ROWS) if ROWS in batch.column_names else np.ones(batch.num_rows, np.int64)
     key, first = _keys(operator, batch)
@@ -222,8 +226,8 @@ def _update(
     is_due = sessions.closes <= watermarks.after
     rows = stored_rows(windows.layout, sessions, list(folded.values()), now)
     store_sessions(windows, sessions, rows, ~is_due, now)
-    late = rows_of[is_late]
-    return rows.filter(pa.array(is_due)), np.flatnonzero(is_late), int(late.sum()), int(rows_of.sum())
+    passed = lateness(sessions.late_closes, watermarks.before, rows_of[is_late])
+    return rows.filter(pa.array(is_due)), np.flatnonzero(is_late), passed, int(rows_of.sum())
 
 
 def _results(operator: SessionOperator, closed: pa.Table) -> pa.Table:

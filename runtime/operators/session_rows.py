@@ -17,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.plans.declarations.windows import Window
+from hintplan.plans.evidence.ages import NONE, Counts
+from hintplan.runtime.kernels.lateness import lateness
 from hintplan.runtime.kernels.windows import milliseconds, wall_clock
 from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore, Watermarks
 from hintplan.runtime.operator import hash_column as hash_name
@@ -80,10 +82,11 @@ class SessionRowsOperator:
     ) -> Result:
         windows = open_windows(self.layouts, manifest, store, window=self.window, now=now)
         sessions, waiting = windows.values()
-        output, closed, late = [self.output.empty_table()], [], np.empty(0, np.int64)
+        output, closed, late, passed = [self.output.empty_table()], [], np.empty(0, np.int64), NONE
         rows = deltas[0]
         if rows is not None and rows.num_rows:
-            at_once, new, late = _update(self, sessions, waiting.buckets, rows.combine_chunks(), watermarks, now)
+            batch = rows.combine_chunks()
+            at_once, new, late, passed = _update(self, sessions, waiting.buckets, batch, watermarks, now)
             output.append(at_once)
             closed.append(new)
         closed.append(sessions.take_due(watermarks.after))
@@ -94,6 +97,7 @@ class SessionRowsOperator:
             rows_in=rows_in(deltas),
             late_rows=len(late),
             late_places=(late,),
+            lateness=(passed,),
             counted=(WAITING,),
         )
 
@@ -113,11 +117,11 @@ def _update(
     batch: pa.Table,
     watermarks: Watermarks,
     now: int,
-) -> tuple[pa.Table, pa.Table, Int64s]:
+) -> tuple[pa.Table, pa.Table, Int64s, Counts]:
     """Merge the rows of ``batch`` with open sessions, and store the sessions that stay open and their rows.
 
-    Return the rows of the batch whose session closes, the sessions that close and have stored rows, and the places of
-    late rows.
+    Return the rows of the batch whose session closes, the sessions that close and have stored rows, and of the late
+    rows, their places and their lateness.
     """
     times, hashes = walls(batch, operator.time, operator.window.zone, operator.operator), int64s(batch, hash_name(0))
     key, first = hashed_groups([without_chunks(batch[name]) for name in operator.keys], hashes)
@@ -141,6 +145,7 @@ def _update(
         _due(operator, batch, number, np.flatnonzero(due), sessions),
         stored.filter(pa.array(is_due & had_rows)),
         np.flatnonzero(number < 0),
+        lateness(sessions.late_closes, watermarks.before),
     )
 
 

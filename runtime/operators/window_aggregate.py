@@ -29,10 +29,12 @@ import pyarrow as pa
 
 from hintplan.plans.declarations.computations import AggregateCall
 from hintplan.plans.declarations.windows import Window, WindowColumns
+from hintplan.plans.evidence.ages import NONE, Counts
 from hintplan.plans.settings.phases import PhaseStrategy
 from hintplan.runtime.kernels.accumulators import UsersCalls
 from hintplan.runtime.kernels.changelog import weights_of
-from hintplan.runtime.kernels.partial import WEIGHT, rows_behind
+from hintplan.runtime.kernels.lateness import lateness
+from hintplan.runtime.kernels.partial import ROWS, WEIGHT, rows_behind
 from hintplan.runtime.kernels.slices import Slices, distinct_ends
 from hintplan.runtime.kernels.windows import (
     closing_time,
@@ -142,15 +144,20 @@ class WindowAggregateOperator:
         rows, layouts = deltas[0], self.layouts
         tables = read_manifest(manifest, layouts)
         buckets = {layout.name: TimeBuckets(layout, tables, store, now=now) for layout in layouts}
-        late, places = 0, np.empty(0, np.int64)
+        passed, places = NONE, np.empty(0, np.int64)
         if rows is not None and rows.num_rows:
-            late, places = _add(self, buckets, rows, watermarks.before, now)
+            passed, places = _add(self, buckets, rows, watermarks.before, now)
         output = _close(self, buckets, watermarks)
         groups, *others = (of_layout.commit() for of_layout in buckets.values())
         result = result_of({name: table for part in (groups, *others) for name, table in part.items()}, output, 0)
         waiting_rows = sum(table.rows for table in groups.values())
         return replace(
-            result, rows_in=rows_behind(rows), late_rows=late, waiting_rows=waiting_rows, late_places=(places,)
+            result,
+            rows_in=rows_behind(rows),
+            late_rows=sum(passed),
+            waiting_rows=waiting_rows,
+            late_places=(places,),
+            lateness=(passed,),
         )
 
     def inherit(self, store: Inheritance) -> bytes | None:
@@ -172,6 +179,10 @@ class WindowAggregateOperator:
         """Return all windows of each slice, as parallel places in ``ends`` and window ends, in order of both."""
         return (np.arange(len(ends)), ends) if self.attached is not None else windows_of(self.window, ends)
 
+    def last_window_ends(self, ends: Int64s) -> Int64s:
+        """Return the end of the last window of each slice."""
+        return ends if self.attached is not None else last_window_ends(self.window, ends)
+
     def closing(self, ends: Int64s) -> Int64s:
         """Return the lowest watermark that closes the windows with these ``ends``."""
         return closing_time(ends, self.window.zone)
@@ -179,8 +190,8 @@ class WindowAggregateOperator:
 
 def _add(
     operator: WindowAggregateOperator, buckets: Mapping[str, TimeBuckets], rows: pa.Table, before: int, now: int
-) -> tuple[int, Int64s]:
-    """Add ``rows`` to the groups of their slices, and return the number of late rows, and their places.
+) -> tuple[Counts, Int64s]:
+    """Add ``rows`` to the groups of their slices, and return the lateness of late rows, and their places.
 
     Rows that a task has summed up count each, and have one place.
     """
@@ -188,10 +199,12 @@ def _add(
     ends, numbers = distinct_ends(batch)
     places, targets = _targets(operator, ends, before)
     counts = np.bincount(places, minlength=len(ends))
-    late, late_places = 0, np.empty(0, np.int64)
+    passed, late_places = NONE, np.empty(0, np.int64)
     if not counts.all():
         late_places = np.flatnonzero(counts[numbers] == 0)
-        late = rows_behind(batch.take(pa.array(late_places)))
+        closes = operator.closing(operator.last_window_ends(ends))
+        rows_of = int64s(batch, ROWS)[late_places] if ROWS in batch.column_names else None
+        passed = lateness(closes[numbers[late_places]], before, rows_of)
     if len(places) != len(ends) or (targets != ends).any():
         batch = _moved(batch, numbers, counts, targets)
     if batch.num_rows:
@@ -200,7 +213,7 @@ def _add(
         states = {layout.name: SlicedState(layout, buckets[layout.name], width) for layout in accumulation.layouts}
         weights = batch[WEIGHT].to_numpy() if WEIGHT in batch.column_names else weights_of(batch)
         change_groups(accumulation, states, batch, weights, now)
-    return late, late_places
+    return passed, late_places
 
 
 def _targets(operator: WindowAggregateOperator, ends: Int64s, before: int) -> tuple[Int64s, Int64s]:

@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 
 from hintplan.plans.declarations.computations import JoinType
 from hintplan.plans.declarations.windows import Window, WindowColumns
+from hintplan.plans.evidence.ages import NONE, Counts
+from hintplan.runtime.kernels.lateness import lateness
 from hintplan.runtime.kernels.matching import matched_groups
 from hintplan.runtime.kernels.pairs import JoinCondition
 from hintplan.runtime.kernels.windows import closing_time, milliseconds
@@ -103,14 +105,15 @@ class WindowJoinOperator:
         watermarks: Watermarks,
     ) -> Result:
         windows = open_windows(self.layouts, manifest, store, window=self.window, now=now)
-        closed, late = [], []
+        closed, late, passed = [], [], []
         for side, (rows, waiting) in enumerate(zip(deltas, windows.values(), strict=True)):
             of_side = [_stored_rows(self, side, waiting.take_due(watermarks.after))]
-            places = np.empty(0, np.int64)
+            places, of_late = np.empty(0, np.int64), NONE
             if rows is not None and rows.num_rows:
-                new, places = _wait(self, side, waiting, rows.combine_chunks(), watermarks, now)
+                new, places, of_late = _wait(self, side, waiting, rows.combine_chunks(), watermarks, now)
                 of_side.append(new)
             late.append(places)
+            passed.append(of_late)
             closed.append(_concatenated(of_side))
         return commit_windows(
             windows,
@@ -118,6 +121,7 @@ class WindowJoinOperator:
             rows_in=rows_in(deltas),
             late_rows=sum(map(len, late)),
             late_places=tuple(late),
+            lateness=tuple(passed),
         )
 
     def inherit(self, store: Inheritance) -> bytes | None:
@@ -153,8 +157,11 @@ def _concatenated(parts: Sequence[_Rows]) -> _Rows:
 
 def _wait(
     operator: WindowJoinOperator, side: int, waiting: OpenWindows, batch: pa.Table, watermarks: Watermarks, now: int
-) -> tuple[_Rows, Int64s]:
-    """Store the rows whose window stays open; return the rows whose window closes, and the places of late rows."""
+) -> tuple[_Rows, Int64s, Counts]:
+    """Store the rows whose window stays open.
+
+    Return the rows whose window closes, and of the late rows, their places and their lateness.
+    """
     closes = closing_time(milliseconds(batch[operator.windows[side].end]), operator.window.zone)
     is_late, is_open = closes <= watermarks.before, closes > watermarks.after
     counts = ~is_late
@@ -169,7 +176,11 @@ def _wait(
         add_copies(bucket, rows, hashes, {CLOSES: closes[open_rows[places]]}, now)
     due = batch.filter(pa.array(counts & ~is_open))
     rows = due.select(operator.sides[side].names)
-    return _Rows(rows=rows, hashes=int64s(due, hash_name(0)) & ~SUFFIX_MASK), np.flatnonzero(is_late)
+    return (
+        _Rows(rows=rows, hashes=int64s(due, hash_name(0)) & ~SUFFIX_MASK),
+        np.flatnonzero(is_late),
+        lateness(closes[is_late], watermarks.before),
+    )
 
 
 def _joined(operator: WindowJoinOperator, left: _Rows, right: _Rows) -> pa.Table:

@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.plans.declarations.windows import Window, WindowColumns
+from hintplan.plans.evidence.ages import NONE
+from hintplan.runtime.kernels.lateness import lateness
 from hintplan.runtime.kernels.numbering import Numbering
 from hintplan.runtime.kernels.sorting import sorted_by
 from hintplan.runtime.kernels.windows import closing_time, milliseconds
@@ -88,14 +90,15 @@ class WindowRowsOperator:
     ) -> Result:
         windows = open_windows(self.layouts, manifest, store, window=self.window, now=now)
         waiting = windows[NAME]
-        at_once, late, came, late_places = None, 0, 0, np.empty(0, np.int64)
+        at_once, came, late_places, passed = None, 0, np.empty(0, np.int64), NONE
         rows = deltas[0]
         if rows is not None and rows.num_rows:
             batch = rows.combine_chunks()
             counts = int64s(batch, ROWS) if ROWS in batch.column_names else np.ones(batch.num_rows, np.int64)
             closes = closing_time(milliseconds(batch[self.attached.end]), self.window.zone)
             is_late, is_open = closes <= watermarks.before, closes > watermarks.after
-            late, came, late_places = int(counts[is_late].sum()), int(counts.sum()), np.flatnonzero(is_late)
+            came, late_places = int(counts.sum()), np.flatnonzero(is_late)
+            passed = lateness(closes[is_late], watermarks.before, counts[is_late])
             at_once = batch.filter(pa.array(~is_late & ~is_open))
             open_rows = np.flatnonzero(is_open)
             if open_rows.size:
@@ -104,7 +107,9 @@ class WindowRowsOperator:
         if at_once is not None and at_once.num_rows:
             due = pa.concat_tables([due, _placed(self, at_once, int(int64s(due, PLACE).max(initial=0)) + 1)])
         output = _numbered(self, due.combine_chunks())
-        return commit_windows(windows, output, rows_in=came, late_rows=late, late_places=(late_places,))
+        return commit_windows(
+            windows, output, rows_in=came, late_rows=sum(passed), late_places=(late_places,), lateness=(passed,)
+        )
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from hintplan.plans.errors import RunError
-from hintplan.plans.evidence.ages import NONE, Counts, counts
+from hintplan.plans.evidence.ages import by_bucket, counts
 from hintplan.plans.evidence.period import Period
 from hintplan.runtime.state.layout import StateLayout, layout_of
 
@@ -73,11 +73,7 @@ def _encoded(table: StateTable) -> dict[str, object]:
 
 def _encoded_period(period: Period) -> list[object]:
     values = {name: getattr(period, name) for name in _PERIOD}
-    return [_by_bucket(value) if name in _HISTOGRAMS else value for name, value in values.items()]
-
-
-def _by_bucket(histogram: Counts) -> list[list[int]]:
-    return [] if histogram is NONE else [[bucket, count] for bucket, count in enumerate(histogram) if count]
+    return [by_bucket(value) if name in _HISTOGRAMS else value for name, value in values.items()]
 
 
 def _decoded_period(values: Sequence[Any]) -> Period:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.errors import RunError
+from hintplan.plans.evidence.ages import Counts, added, by_bucket, counts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,12 +91,19 @@ class SplitMark:
 class StoredWatermark:
     """The watermark of an operator ``after`` a batch, in ms, and the marks of each of its sources, by split.
 
-    ``since`` is the time (ms) of the operator's first batch.
+    ``since`` is the time (ms) of the operator's first batch. ``lateness`` counts the late rows of all batches, for each
+    input (:mod:`hintplan.runtime.kernels.lateness`); it is empty if no row was late.
     """
 
     after: int
     since: int
     marks: tuple[tuple[SplitMark, ...], ...]
+    lateness: tuple[Counts, ...] = ()
+
+
+def added_lateness(one: tuple[Counts, ...], other: tuple[Counts, ...]) -> tuple[Counts, ...]:
+    """Return the lateness of the late rows of both, for each input."""
+    return tuple(map(added, one, other)) if one and other else one or other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +138,10 @@ def encode_manifest(manifest: Manifest, inline: Sequence[bytes | pa.Buffer]) -> 
         header.pop("watermark")
         return framed(_MANIFESTS, header, inline)
     marks = [[[mark.split, mark.highest, mark.seen] for mark in source] for source in manifest.watermark.marks]
-    header["watermark"] = {"after": manifest.watermark.after, "since": manifest.watermark.since, "marks": marks}
+    stored: dict[str, Any] = {"after": manifest.watermark.after, "since": manifest.watermark.since, "marks": marks}
+    if manifest.watermark.lateness:
+        stored["lateness"] = [by_bucket(histogram) for histogram in manifest.watermark.lateness]
+    header["watermark"] = stored
     return framed(_MANIFESTS, header, inline, WATERMARK_FORMAT)
 
 
@@ -178,7 +189,8 @@ def decode_manifest(data: bytes | pa.Buffer, path: str) -> Manifest:
 
 def _watermark(stored: Mapping[str, Any]) -> StoredWatermark:
     marks = tuple(tuple(SplitMark(*mark) for mark in source) for source in stored["marks"])
-    return StoredWatermark(after=stored["after"], since=stored["since"], marks=marks)
+    lateness = tuple(counts(dict(pairs)) for pairs in stored.get("lateness", ()))
+    return StoredWatermark(after=stored["after"], since=stored["since"], marks=marks, lateness=lateness)
 
 
 def body_start(data: bytes | pa.Buffer, path: str) -> int:

@@ -16,6 +16,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ from hintplan.runtime.storage.manifest import (
     Manifest,
     SegmentRef,
     StoredWatermark,
+    added_lateness,
     encode_manifest,
     offsets,
 )
@@ -169,9 +171,18 @@ class PartitionStore:
 
     @property
     def watermark(self) -> StoredWatermark | None:
-        """The watermark before the batch; a new partition has the one of the partitions before it, which all agree."""
-        stored = (self.before,) if self.before is not None else self.inherited
-        return next((manifest.watermark for manifest in stored if manifest.watermark is not None), None)
+        """The watermark before the batch.
+
+        A new partition has the one of the partitions before it, which all agree, and the late rows of those whose first
+        heir it is.
+        """
+        if self.before is not None:
+            return self.before.watermark
+        stored = [(m.watermark, self._is_first_heir(m)) for m in self.inherited if m.watermark is not None]
+        if not stored:
+            return None
+        mine = (watermark.lateness for watermark, is_heir in stored if is_heir)
+        return replace(stored[0][0], lateness=reduce(added_lateness, mine, ()))
 
     @property
     def manifests(self) -> tuple[bytes, ...]:
@@ -181,9 +192,11 @@ class PartitionStore:
     @property
     def is_first_heir(self) -> tuple[bool, ...]:
         """True for each of ``manifests`` whose partition begins in this one: what cannot be divided goes to it."""
+        return tuple(self._is_first_heir(manifest) for manifest in self.inherited if manifest.tables is not None)
+
+    def _is_first_heir(self, manifest: Manifest) -> bool:
         low, high = self.bounds
-        begins = [bounds(m.partition, m.partitions)[0] for m in self.inherited if m.tables is not None]
-        return tuple(low <= begin < high for begin in begins)
+        return low <= bounds(manifest.partition, manifest.partitions)[0] < high
 
     @property
     def bounds(self) -> tuple[int, int]:

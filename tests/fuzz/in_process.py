@@ -40,7 +40,8 @@ class Stream:
 
     def batch(self, events: Mapping[str, list[Event]]) -> None:
         """One micro-batch with these events of each table."""
-        rows = {name: _table(self._plan.tables[name], given) for name, given in events.items() if given}
+        tables = self._plan.tables
+        rows = {name: _table(tables[name], given) for name, given in events.items() if given and name in tables}
         for table, changes in self._rehearsal.step(0, rows).items():
             self._fold(table, changes)
 

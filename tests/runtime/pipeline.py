@@ -24,6 +24,7 @@ from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.row_order import read_in_order
 from hintplan.plans.connectors.table import source_kinds
 from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.evidence.ages import Counts
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import (
     Calc,
@@ -55,6 +56,7 @@ from hintplan.runtime.operator import (
 from hintplan.runtime.operators.window_function import WindowsOfRows
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.state.memory import MemoryStore
+from hintplan.runtime.storage.manifest import added_lateness
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
 from tests.runtime.event_time.times import NEVER
@@ -82,6 +84,7 @@ class Pipeline:
         """The watermark of each operator that goes by time, after the last batch."""
         self.idle: dict[str, bool] = {}
         self.late_rows: Counter[str] = Counter()
+        self.lateness: dict[str, tuple[Counts, ...]] = {}
         self.waiting_rows: dict[str, int] = {}
 
     def batch(self, rows: Mapping[str, Sequence[tuple]], now: int = 0, *, ended: Collection[str] = ()) -> None:
@@ -319,6 +322,7 @@ class Pipeline:
         kernel = AtWatermarks(built, times)
         output = self._process(operator.id, kernel, deltas, now)
         self.late_rows[operator.id] += kernel.late_rows
+        self.lateness[operator.id] = added_lateness(self.lateness.get(operator.id, ()), kernel.lateness)
         self.waiting_rows[operator.id] = kernel.waiting_rows
         return output
 
@@ -341,7 +345,7 @@ class Pipeline:
         other.result = Counter(self.result)
         other.marks = deepcopy(self.marks)
         other.watermarks = dict(self.watermarks)
-        other.late_rows = Counter(self.late_rows)
+        other.late_rows, other.lateness = Counter(self.late_rows), dict(self.lateness)
 
 
 class AtWatermarks:
@@ -351,12 +355,14 @@ class AtWatermarks:
         self.operator, self.watermarks = operator, watermarks
         self.inputs, self.output, self.inherit = operator.inputs, operator.output, operator.inherit
         self.late_rows = self.waiting_rows = 0
+        self.lateness: tuple[Counts, ...] = ()
 
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
         result = self.operator.process(deltas, manifest, store, now, self.watermarks)
         self.late_rows += result.late_rows
+        self.lateness = added_lateness(self.lateness, result.lateness)
         self.waiting_rows += result.waiting_rows
         return result
 

@@ -24,6 +24,7 @@ from hintplan.plans.operators import Operator
 from hintplan.runtime.builders.event_time import event_times
 from hintplan.runtime.checkpoint.files import local_files
 from hintplan.runtime.engine.marks import Marks
+from hintplan.runtime.engine.process import with_late_rows
 from hintplan.runtime.engine.watermarks import Moved, moved_watermark
 from hintplan.runtime.operator import FOREVER, StatefulOperator, Watermarks
 from hintplan.runtime.run.places import run_number, state_places
@@ -45,8 +46,8 @@ class StoredQuery(Pipeline):
         self.folder = checkpoint / query.id
         self.places = places
         self.event_times = event_times(self.plan)
-        self.moved: dict[str, Moved] = {}
-        """The watermark of each operator that goes by time, as it moved in the last batch."""
+        self.moved: dict[str, list[Moved]] = {}
+        """The watermark of each operator that goes by time, as it moved in the last batch, by partition."""
         self.next = 1 + max((int(path.name) for path in self.folder.glob("commits/*")), default=-1)
         for name in ("offsets", "commits"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -66,9 +67,10 @@ class StoredQuery(Pipeline):
         """Move the stored watermark of an operator by the marks of this batch; all partitions have the same."""
         event_time, partitions = self.event_times[operator.id], range(self.places[operator.id].partitions)
         stores = [self._opened(operator.id, partition) for partition in partitions]
-        (moved,) = {moved_watermark(store.watermark, self._marks(), event_time.sources, now) for store in stores}
-        self.moved[operator.id], self.watermarks[operator.id] = moved, moved.watermarks.after
-        return moved.watermarks
+        moved = [moved_watermark(store.watermark, self._marks(), event_time.sources, now) for store in stores]
+        (watermarks,) = {of_partition.watermarks for of_partition in moved}
+        self.moved[operator.id], self.watermarks[operator.id] = moved, watermarks.after
+        return watermarks
 
     def _marks(self) -> Marks:
         """The marks of this batch, of sources and of the operators below; a source ends with all of its splits."""
@@ -79,7 +81,7 @@ class StoredQuery(Pipeline):
             highest = {None: FOREVER} if has_ended else seen.highest
             marks |= {(numbers[name], split): mark for split, mark in highest.items()}
         for name, moved in self.moved.items():
-            marks[numbers[name], ""] = moved.mark(self.event_times[name].hold)
+            marks[numbers[name], ""] = moved[0].mark(self.event_times[name].hold)
         return marks
 
     def _opened(self, name: str, partition: int) -> PartitionStore:
@@ -88,12 +90,12 @@ class StoredQuery(Pipeline):
 
     def _process(self, name: str, operator: StatefulOperator, deltas: Sequence[pa.Table | None], now: int) -> pa.Table:
         partitions, found = self.places[name].partitions, []
-        watermark = self.moved[name].stored if name in self.moved else None
         for partition in range(partitions):
             mine = [partition_of(table, partition, partitions) for table in deltas]
             store = self._opened(name, partition)
             tables = operator.inherit(store) if store.inherited else store.tables
             result = operator.process(mine, tables, store, now)
+            watermark = with_late_rows(self.moved[name][partition].stored, result) if name in self.moved else None
             store.publish(result.manifest, result.state_rows, result.state_bytes, watermark=watermark)
             found.append(result.output)
         return pa.concat_tables(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -93,16 +94,17 @@ def test_an_operator_that_goes_by_event_time_says_its_watermark_and_who_holds_it
     assert after.event_time == replace(found.event_time, late_rows=0)
 
 
+@pytest.mark.parametrize("notation", [json.dumps, str], ids=["PySpark 4.2", "PySpark 4.0"])
 @pytest.mark.parametrize(("splits", "named"), [({"t": {"0": 9, "2": 4}}, "t/2"), ({"other": {"2": 4}}, None)])
 def test_the_split_that_holds_the_watermark_back_is_named_if_a_source_has_it(
-    splits: dict[str, dict[str, int]], named: str | None
+    splits: dict[str, dict[str, int]], named: str | None, notation: Callable[[object], str]
 ) -> None:
     topic = SimpleNamespace(
         description="KafkaV2[Subscribe[t]]",
         numInputRows=3,
         inputRowsPerSecond=1.0,
         processedRowsPerSecond=1.0,
-        endOffset=json.dumps(splits),
+        endOffset=notation(splits),
         latestOffset=None,
         metrics={},
     )

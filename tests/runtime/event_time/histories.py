@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from hintplan.plans.evidence.ages import ENDS
 from tests.runtime.event_time.models import Row
 from tests.runtime.event_time.times import EPOCH, FOREVER, MILLISECOND, NEVER
 
@@ -72,3 +73,10 @@ def cuts(rng: random.Random, rows: list[Row]) -> Iterable[History]:
                 result.append((batch, after))
                 batch = []
         yield [*result, ([], FOREVER)]
+
+
+def in_buckets(lateness: list[tuple[int, int]], inputs: int) -> tuple[tuple[int, ...], ...]:
+    """How many late rows of each input are in which bucket: the first that ends above their lateness."""
+    ends = [*ENDS, 1 << 63]
+    buckets = [[next(end for end in ends if late < end) for side, late in lateness if side == n] for n in range(inputs)]
+    return tuple(tuple(of_input.count(end) for end in ends) for of_input in buckets)

@@ -16,8 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from hintplan.plans.evidence.ages import Counts
 from hintplan.runtime.operator import InputSpec, Result, TimeOperator, Watermarks
 from hintplan.runtime.state.memory import MemoryStore
+from hintplan.runtime.storage.manifest import added_lateness
 from hintplan.runtime.storage.place import bounds
 from tests.runtime.changelog import delta, events_of, stable_hash
 from tests.runtime.event_time.times import NEVER
@@ -43,6 +45,7 @@ class KernelRun:
         self.operator, self.tasks, self.hasher = operator, tasks, hasher
         self.parts = [Part(MemoryStore(), None) for _ in range(partitions)]
         self.before, self.late, self.results = NEVER, 0, list[Result]()
+        self.lateness: tuple[Counts, ...] = ()
 
     def batch(self, sides: Sequence[Sequence[Row]], after: int, now: int = 0) -> list[Row]:
         """Process a batch with these rows per input, which moves the watermark to ``after``; the rows put out.
@@ -60,6 +63,8 @@ class KernelRun:
             self.results.append(result)
         self.before = marks.after
         self.late += sum(result.late_rows for result in self.results)
+        for result in self.results:
+            self.lateness = added_lateness(self.lateness, result.lateness)
         return [row for result in self.results for _, row in events_of(result.output)]
 
     def rescale(self, partitions: int) -> None:

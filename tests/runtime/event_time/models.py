@@ -1,8 +1,9 @@
 """Reference kernels of operators that go by windows: each is a few lines over lists, a batch at a time.
 
 All models judge the rows of a batch by the watermark ``before`` it, then move the watermark to ``after``, and put out
-what it closes. A result is a row with its sign, +1 or -1; times are milliseconds. The models know nothing of our
-kernels. tests/runtime/event_time/test_models.py holds them to Flink's recording.
+what it closes. A result is a row with its sign, +1 or -1; times are milliseconds. ``lateness`` has the input of
+each late row, and the time by which the watermark had passed its last window. The models know nothing of our kernels.
+tests/runtime/event_time/test_models.py holds them to Flink's recording.
 
 >>> from tests.runtime.event_time.times import NEVER
 >>> model = WindowAggregate(Windows("tumble", 5000))
@@ -71,12 +72,15 @@ class WindowAggregate:
     def __init__(self, windows: Windows, zone: Zone = Zone(), *, is_keyed: bool = True) -> None:  # noqa: B008
         self.windows, self.zone, self.is_keyed = windows, zone, is_keyed
         self.open: dict[tuple[Span, Any], list[int]] = defaultdict(lambda: [0, 0])
-        self.late = 0
+        self.late, self.lateness = 0, list[Span]()
 
     def batch(self, rows: Sequence[Row], before: int, after: int) -> list[Result]:
         for row in rows:
             windows = [w for w in self.windows.of(self.zone.wall(row.time)) if self.zone.closes(w[1]) > before]
-            self.late += not windows
+            if not windows:
+                last = max(w[1] for w in self.windows.of(self.zone.wall(row.time)))
+                self.late += 1
+                self.lateness.append((row.side, before - self.zone.closes(last)))
             for window in windows:
                 totals = self.open[window, row.key if self.is_keyed else None]
                 totals[0] += row.sign
@@ -98,7 +102,7 @@ class Sessions:
     def __init__(self, gap: int, zone: Zone = Zone(), *, is_keyed: bool = True) -> None:  # noqa: B008
         self.gap, self.zone, self.is_keyed = gap, zone, is_keyed
         self.open: dict[Any, list[list[int]]] = defaultdict(list)  # start, end, count, sum, rows
-        self.late = 0
+        self.late, self.lateness = 0, list[Span]()
 
     def batch(self, rows: Sequence[Row], before: int, after: int) -> list[Result]:
         added: dict[Any, list[list[int]]] = defaultdict(list)
@@ -112,7 +116,10 @@ class Sessions:
 
     def open_of(self, sessions: list[list[int]], before: int) -> list[list[int]]:
         still = [each for each in sessions if self.zone.closes(each[1]) > before]
-        self.late += sum(each[4] for each in sessions) - sum(each[4] for each in still)
+        for each in sessions:
+            if each not in still:
+                self.late += each[4]
+                self.lateness += [(0, before - self.zone.closes(each[1]))] * each[4]
         return still
 
     def closed(self, key: Any, after: int) -> list[tuple[Any, ...]]:
@@ -142,7 +149,7 @@ class WindowJoin:
     """A join of the rows of a window: key and value of both sides, and the start. Rows wait until the window closes."""
 
     def __init__(self, kind: JoinKind, size: int) -> None:
-        self.kind, self.size, self.late = kind, size, 0
+        self.kind, self.size, self.late, self.lateness = kind, size, 0, list[Span]()
         self.open: dict[int, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
 
     def batch(self, rows: Sequence[Row], before: int, after: int) -> list[Result]:
@@ -150,6 +157,7 @@ class WindowJoin:
             start = row.time // self.size * self.size
             if start + self.size - 1 <= before:
                 self.late += 1
+                self.lateness.append((row.side, before - (start + self.size - 1)))
             else:
                 self.open[start][row.side].append(row)
         due = sorted(start for start in self.open if start + self.size - 1 <= after)
@@ -183,13 +191,14 @@ class WindowTop:
         self.windows, self.order, self.numbers = windows, order, numbers
         self.is_keyed, self.is_numbered = is_keyed, is_numbered
         self.open: dict[tuple[Span, Any], list[Row]] = defaultdict(list)
-        self.late = 0
+        self.late, self.lateness = 0, list[Span]()
 
     def batch(self, rows: Sequence[Row], before: int, after: int) -> list[Result]:
         for row in rows:
             for window in self.windows.of(row.time):
                 if window[1] - 1 <= before:
                     self.late += 1
+                    self.lateness.append((0, before - (window[1] - 1)))
                 else:
                     self.add(self.open[window, row.key if self.is_keyed else None], row)
         due = [place for place in self.open if place[0][1] - 1 <= after]

@@ -10,13 +10,17 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import pytest
 
+from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.declarations.windows import Window
+from hintplan.plans.edit.edit import set_value
+from hintplan.plans.evidence.ages import ENDS, added, below
 from hintplan.plans.model.plan import Plan
+from hintplan.plans.operators import WatermarkAssigner
 from tests.runtime.event_time.hand_built import (
     plan_of,
     table_function,
@@ -25,6 +29,7 @@ from tests.runtime.event_time.hand_built import (
     window_join,
     window_rank,
 )
+from tests.runtime.event_time.histories import in_buckets
 from tests.runtime.event_time.models import (
     LastOfWindow,
     Model,
@@ -213,6 +218,7 @@ def test_an_operator_puts_out_what_its_model_does(name: str, seed: int) -> None:
         (sign, row[: len(case.order)]) for sign, row in model.batch([], before, pipeline.watermarks[operator])
     )
     assert pipeline.late_rows[operator] == model.late
+    assert pipeline.lateness[operator] == in_buckets(model.lateness, len(case.plan.scans))
     assert {part.state_rows for part in pipeline.parts[operator]} == {0}
     assert pipeline.waiting_rows[operator] == 0
 
@@ -229,3 +235,27 @@ def test_some_rows_of_a_history_are_late_and_some_behind_the_watermark_are_not(n
         model.batch([row], before, after)
         before = after
     assert 0 < model.late < behind
+
+
+@pytest.mark.parametrize("name", ["tumble", "hop", "cumulate", "first by time", "inner join", "hours of Berlin"])
+def test_a_longer_delay_keeps_as_many_late_rows_as_their_lateness_says(name: str) -> None:
+    case, dice = CASES[name], random.Random(name)
+    batches = batches_of(dice, history(dice, case))
+    operator = case.plan.operators[-2].id
+    delays = {one.id: parse_duration(one.delay) for one in case.plan.operators if isinstance(one, WatermarkAssigner)}
+
+    def run(longer: int) -> Partitioned:
+        plan = case.plan
+        for assigner, delay in delays.items():
+            plan, _ = set_value(plan, f"{assigner}.watermark.delay", format_duration(delay + longer))
+        pipeline = Partitioned(plan, 2)
+        for rows in batches:
+            pipeline.batch(given(case, rows))
+        return pipeline
+
+    first = run(0)
+    lateness = reduce(added, first.lateness[operator])
+    assert sum(lateness) == first.late_rows[operator] > 0
+    for longer in ENDS:
+        if longer in (1_000, 4_000, 20_000, 15 * MINUTE, 3 * 60 * MINUTE):
+            assert run(longer).late_rows[operator] == sum(lateness) - below(lateness, longer)

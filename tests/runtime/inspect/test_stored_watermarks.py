@@ -14,10 +14,12 @@ import pytest
 
 import hintplan
 from hintplan import read_state
+from hintplan.plans.evidence.ages import ENDS, bucket_of, counts
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import KINDS
 from hintplan.runtime.inspect.compact import compact_state
 from hintplan.runtime.inspect.contents import OperatorWatermark
+from hintplan.runtime.inspect.evidence import read_evidence
 from hintplan.runtime.inspect.snapshot import take_snapshot
 from hintplan.runtime.operator import FOREVER
 from hintplan.runtime.state.layout import bucket_end
@@ -115,9 +117,22 @@ def test_a_late_row_is_late_after_all_of_them(op: str, tmp_path: Path) -> None:
     assert query.events == []
     assert sum(query.late_rows.values()) == (2 if op == "window-join" else 1)
     assert watermarks(plan, tmp_path / "copy") == {after(3)}
+    # The row of 1 s is in a window that ends at 2 s, so the watermark had passed it for 3,000 - 1,999 ms.
+    a_second = counts({ENDS.index(1_500): 1})
+    states = [state for state in read_evidence(plan, tmp_path / "copy", at=HOUR * 9).states if state.ttl is None]
+    assert [state.lateness for state in states] == [a_second] * (2 if op == "window-join" else 1)
     for number in (1, 2):
         batch(query, number, events)
     assert left_by(op, events) == expected(op)
+    for number, partitions in enumerate((5, 2, 1)):
+        compact_state(str(tmp_path / "copy"), at=HOUR * (number + 4))
+        query = continued(plan, tmp_path / "copy", events, partitions=partitions)
+        query.batch({"t": [LATE]}, HOUR * (number + 4))
+    take_snapshot(str(tmp_path / "copy"), str(tmp_path / "last"))
+    # By now, the watermark is 6 s.
+    four = counts({ENDS.index(1_500): 1, bucket_of(6_000 - 1_999): 3})
+    states = [state for state in read_evidence(plan, tmp_path / "last", at=HOUR * 9).states if state.ttl is None]
+    assert [state.lateness for state in states] == [four] * (2 if op == "window-join" else 1)
 
 
 def test_windows_that_are_open_at_the_end_are_closed_by_it(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hintplan.plans.operators import WindowAggregate
 from hintplan.runtime.operators.session import SessionOperator
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import colliding_hash, stable_hash
-from tests.runtime.event_time.histories import cuts, history, in_order, millis, moment
+from tests.runtime.event_time.histories import cuts, history, in_buckets, in_order, millis, moment
 from tests.runtime.event_time.kernel_run import KernelRun
 from tests.runtime.event_time.models import Row, Sessions
 from tests.runtime.event_time.times import NEVER, Zone, milliseconds
@@ -71,6 +71,7 @@ def test_sessions_are_those_of_the_model_for_any_history(hasher, phases, keys) -
             expected = wanted(model, rows, run.before, max(after, run.before))
             assert shown(run.batch([given(rows)], after), len(keys)) == expected, number
             assert run.late == model.late
+            assert run.lateness == in_buckets(model.lateness, 1)
             assert run.state_rows == sum(map(len, model.open.values()))
             if rng.random() < 0.3:
                 run.rescale(rng.choice([1, 2, 5]))
@@ -87,6 +88,7 @@ def test_the_clock_of_a_zone_counts_on_the_days_when_it_is_changed() -> None:
             expected = wanted(model, rows, run.before, max(after, run.before))
             assert shown(run.batch([given(rows, zoned=True)], after)) == expected
             assert run.late == model.late
+            assert run.lateness == in_buckets(model.lateness, 1)
         assert run.segments == 0
 
 

@@ -14,7 +14,7 @@ from hintplan.runtime.operators.session_rows import SessionRowsOperator
 from hintplan.runtime.operators.window_function import window_fields
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import colliding_hash, stable_hash
-from tests.runtime.event_time.histories import history, millis, moment
+from tests.runtime.event_time.histories import history, in_buckets, millis, moment
 from tests.runtime.event_time.kernel_run import KernelRun
 from tests.runtime.event_time.models import Row
 from tests.runtime.event_time.times import Zone, milliseconds
@@ -42,6 +42,7 @@ class Model:
 
     def __init__(self, gap: int, zone: Zone) -> None:
         self.gap, self.zone, self.late = gap, zone, 0
+        self.lateness: list[tuple[int, int]] = []
         self.open: dict[Any, list[tuple[int, int, list[Row]]]] = defaultdict(list)
 
     def batch(self, rows: list[Row], before: int, after: int) -> Counter:
@@ -58,7 +59,10 @@ class Model:
                 else:
                     merged.append((start, end, held))
             self.open[key] = [each for each in merged if self.zone.closes(each[1]) > before]
-            self.late += sum(len(each[2]) for each in merged) - sum(len(each[2]) for each in self.open[key])
+            for _, end, held in merged:
+                if self.zone.closes(end) <= before:
+                    self.late += len(held)
+                    self.lateness += [(0, before - self.zone.closes(end))] * len(held)
         closed: Counter = Counter()
         for key, sessions in self.open.items():
             for start, end, held in sessions:
@@ -110,6 +114,7 @@ def check(run: KernelRun, model: Model, rng: random.Random, *, span: tuple[int, 
         output = run.batch([[(row.key, row.value, moment(row.time, zoned=zoned)) for row in rows]], after)
         assert Counter((*row[:2], *map(millis, row[2:5])) for row in output) == expected
         assert run.late == model.late
+        assert run.lateness == in_buckets(model.lateness, 1)
         assert sum(result.waiting_rows for result in run.results) == model.waiting
         if rng.random() < 0.3:
             run.rescale(rng.choice([1, 2, 5]))

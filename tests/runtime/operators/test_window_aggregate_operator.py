@@ -20,7 +20,7 @@ from hintplan.runtime.operators.window_aggregate import WindowAggregateOperator
 from hintplan.runtime.state.layout import bucket_end
 from hintplan.runtime.state.manifest import read_tables
 from tests.runtime.changelog import colliding_hash, delta, stable_hash
-from tests.runtime.event_time.histories import cuts, history, in_order, millis, moment
+from tests.runtime.event_time.histories import cuts, history, in_buckets, in_order, millis, moment
 from tests.runtime.event_time.kernel_run import KernelRun
 from tests.runtime.event_time.models import Row, WindowAggregate
 from tests.runtime.event_time.times import FOREVER, NEVER
@@ -61,6 +61,7 @@ def test_windows_are_those_of_the_model_for_any_history(window, calls, keys, has
             expected = wanted(model, rows, run.before, max(after, run.before))
             assert shown(run.batch([given(rows, made)], after), len(keys)) == expected, number
             assert run.late == model.late
+            assert run.lateness == in_buckets(model.lateness, 1)
             assert_holds_nothing_that_is_passed(run)
             if rng.random() < 0.3:
                 run.rescale(rng.choice([1, 2, 5]))
@@ -86,6 +87,7 @@ def test_changes_leave_the_windows_of_the_model(window, calls) -> None:
             expected = wanted(model, changes, run.before, max(after, run.before))
             assert shown(run.batch([given(changes, made)], after)) == expected
             assert run.late == model.late
+            assert run.lateness == in_buckets(model.lateness, 1)
             assert_holds_nothing_that_is_passed(run)
             if rng.random() < 0.3:
                 run.rescale(rng.choice([1, 2, 5]))
@@ -126,6 +128,7 @@ def test_windows_in_a_zone_are_those_of_the_model_when_clocks_change(window, cha
             expected = wanted(model, rows, run.before, max(after, run.before))
             assert shown(run.batch([given(rows, made)], after)) == expected
             assert run.late == model.late
+            assert run.lateness == in_buckets(model.lateness, 1)
         assert run.segments == 0
 
 
@@ -169,6 +172,7 @@ def test_rows_with_windows_wait_unless_their_window_is_due(keys) -> None:
             expected = wanted(model, rows, run.before, max(after, run.before))
             assert shown(run.batch([with_windows], after), len(keys)) == expected
             assert run.late == model.late
+            assert run.lateness == in_buckets(model.lateness, 1)
             assert_holds_nothing_that_is_passed(run)
         assert run.segments == 0
 

@@ -12,7 +12,7 @@ from hintplan.plans.declarations.windows import Window, WindowColumns
 from hintplan.runtime.expressions.condition import compile_join_condition
 from hintplan.runtime.operators.window_join import WindowJoinOperator
 from tests.runtime.changelog import colliding_hash, stable_hash
-from tests.runtime.event_time.histories import cuts, history, in_order, millis, moment
+from tests.runtime.event_time.histories import cuts, history, in_buckets, in_order, millis, moment
 from tests.runtime.event_time.kernel_run import KernelRun
 from tests.runtime.event_time.models import JoinKind, Row, WindowJoin
 from tests.runtime.expressions.checking import checked_over_sides
@@ -75,6 +75,7 @@ def test_windows_are_joined_as_by_the_model(kind, hasher) -> None:
             wanted = expected(kind, model, rows, run.before, max(after, run.before))
             assert shown(kind, run.batch([given(rows, 0), given(rows, 1)], after)) == wanted
             assert run.late == model.late
+            assert run.lateness == in_buckets(model.lateness, 2)
             if rng.random() < 0.3:
                 run.rescale(rng.choice([1, 2, 5]))
         assert run.segments == 0

@@ -13,7 +13,7 @@ from hintplan.plans.declarations.windows import Window, WindowColumns
 from hintplan.runtime.kernels.numbering import Numbering
 from hintplan.runtime.operators.window_rows import WindowRowsOperator
 from tests.runtime.changelog import colliding_hash, stable_hash
-from tests.runtime.event_time.histories import cuts, history, in_order, millis, moment
+from tests.runtime.event_time.histories import cuts, history, in_buckets, in_order, millis, moment
 from tests.runtime.event_time.kernel_run import KernelRun
 from tests.runtime.event_time.models import LastOfWindow, Row, Windows, WindowTop
 
@@ -82,6 +82,7 @@ def check(run: KernelRun, model: WindowTop, windows: Windows, rng: random.Random
         expected = Counter(row for _, row in model.batch(rows, run.before, max(after, run.before)))
         assert shown(run.batch([given(rows, windows)], after)) == expected
         assert run.late == model.late
+        assert run.lateness == in_buckets(model.lateness, 1)
         if rng.random() < 0.3:
             run.rescale(rng.choice([1, 2, 5]))
     assert run.segments == 0
