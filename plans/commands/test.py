@@ -50,15 +50,14 @@ def test_command(
     started = time.perf_counter()
     files = suites_in(paths)
     spark: Any = load(f"{_RUNTIME}.spark:SharedSpark")()
-    suite_text, updated_suite = load(f"{_RUNTIME}.report:suite_text"), load(f"{_RUNTIME}.suites:updated_suite")
     outcomes: list[Any] = []
     try:
         run_suites = load(f"{_RUNTIME}.suites:run_suites")
         for outcome in run_suites(files, name=name, slices=slices, modules=allow_modules, spark=spark):
             outcomes.append(outcome)
             if not as_json:
-                print_data(suite_text(outcome))
-            text = updated_suite(outcome) if update else None
+                print_data(load(f"{_RUNTIME}.report:suite_text")(outcome))
+            text = load(f"{_RUNTIME}.suites:updated_suite")(outcome) if update else None
             if text is not None:
                 write_plan_bytes(text.encode(), Path(outcome.file))
                 print_message(f"{outcome.file}: updated; review it with git diff")

@@ -72,10 +72,14 @@ def table_of(rows: ArrowRows | DataFrame, schema: pa.Schema, marks: Marks, *, ma
 
 def collected(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     """Return the rows of a frame, computed by Spark."""
-    rows = frame.select(*(f"`{name.replace('`', '``')}`" for name in schema.names)).collect()
+    rows = frame.collect()
+    if not rows:
+        return schema.empty_table()
+    places = {name: place for place, name in enumerate(rows[0].__fields__)}
     columns = []
-    for index, field in enumerate(schema):
-        columns.append(pa.array([_instants(row[index], field.type) for row in rows], field.type))
+    for field in schema:
+        place = places[field.name]
+        columns.append(pa.array([_instants(row[place], field.type) for row in rows], field.type))
     return pa.table(columns, schema=schema)
 
 

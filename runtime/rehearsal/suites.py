@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hintplan.plans.errors import Diagnostic, HintplanError
 from hintplan.plans.rehearsal.plans_of_suites import plan_of_suite
@@ -14,9 +15,11 @@ from hintplan.plans.rehearsal.reading import read_suite
 from hintplan.plans.rehearsal.suite import Suite
 from hintplan.plans.rehearsal.updating import indent_of, rows_text, updated
 from hintplan.plans.rehearsal.yaml_nodes import Place
-from hintplan.runtime.rehearsal.rehearsal import Rehearsal
-from hintplan.runtime.rehearsal.scenarios import ScenarioOutcome, run_scenario
+from hintplan.runtime.rehearsal.needs_spark import needs_spark
 from hintplan.runtime.rehearsal.spark import SharedSpark
+
+if TYPE_CHECKING:
+    from hintplan.runtime.rehearsal.scenarios import ScenarioOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,12 @@ def run_suites(
             if not chosen:
                 continue
             plan = plan_of_suite(suite, modules)
+            if needs_spark(plan):
+                spark.launch()
+            # The JVM starts while this imports a second's worth of modules.
+            from hintplan.runtime.rehearsal.rehearsal import Rehearsal
+            from hintplan.runtime.rehearsal.scenarios import run_scenario
+
             session = spark.session(Rehearsal.zone_of(plan))
             rehearsal = Rehearsal(plan, session=session, modules=tuple(modules))
         except HintplanError as error:

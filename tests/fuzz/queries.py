@@ -37,6 +37,9 @@ from tests.fuzz.windows import Windows
 
 __all__ = ["random_query"]
 
+_NOT_OUTSIDE = "e0"
+"""The column of a correlated sub-query: DuckDB's WHERE would take it for an outer column of the same name."""
+
 
 class _Random:
     def __init__(self, dice: Random, world: World, *, batch: bool) -> None:
@@ -363,7 +366,7 @@ class _Random:
             if dice.random() < 0.4:
                 where.append(Part(Expressions(dice, (*inner, *columns), simple=True).condition(1)))
             one = Part(Sql("1", "1", "INT"))
-            query = Select(((one, "x0"),), source, tuple(where))
+            query = Select(((one, _NOT_OUTSIDE),), source, tuple(where))
             word = dice.choice(("EXISTS", "NOT EXISTS"))
             return Part(Sql(f"{word} ({{q}})", f"{word} ({{q}})", "BOOLEAN"), query)
         scalar = self.scalar(columns)
@@ -398,7 +401,7 @@ class _Random:
         if dice.random() < 0.3:
             where.append(Part(Expressions(dice, inner).condition(1)))
         value = self.aggregate(inner)
-        query = Select(((value, "x0"),), source, tuple(where))
+        query = Select(((value, _NOT_OUTSIDE),), source, tuple(where))
         return Part(replace(value.sql, flink="({q})", duck="({q})"), query)
 
 

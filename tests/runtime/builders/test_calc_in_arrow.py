@@ -12,7 +12,7 @@ import pytest
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.errors import RunError
 from hintplan.plans.operators import Calc, SelectItem
-from hintplan.runtime.builders.calc import calc_in_arrow
+from hintplan.runtime.builders.calc_in_arrow import calc_in_arrow
 
 COLUMNS = (
     Column(name="a", type="BIGINT"),

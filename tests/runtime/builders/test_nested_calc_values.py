@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.operators import Calc, SelectItem
-from hintplan.runtime.builders.calc import calc_in_arrow, calc_in_spark
+from hintplan.runtime.builders.calc import calc_in_spark
+from hintplan.runtime.builders.calc_in_arrow import calc_in_arrow
 from hintplan.runtime.spark.session import prepare_session
 from hintplan.runtime.types import to_arrow, to_spark
 
