@@ -1,6 +1,6 @@
 """Calcs that Arrow computes: all expressions have the same meaning there as in SQL, and cannot fail.
 
-Exact expressions are those of :mod:`hintplan.runtime.expressions.exact`. The day of a TIMESTAMP as text is also
+Mostly, these are the expressions of :mod:`hintplan.runtime.expressions.exact`. The day of a TIMESTAMP as text is also
 allowed. Spark computes any other calc as a whole. Knows no Spark.
 """
 

@@ -1,4 +1,4 @@
-"""Tells early that a plan's tests need Spark, so that its JVM starts while Python imports what runs the tests."""
+"""Decides early if the tests of a plan need Spark: its JVM then starts while Python imports what runs the tests."""
 
 from __future__ import annotations
 
