@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from hintplan.plans.declarations.tables import Table, read_columns
+from hintplan.plans.declarations.tables import Column, read_columns
 from hintplan.plans.declarations.types import DataType, parse_type
 from hintplan.plans.errors import PlanError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import LookupJoin, Scan
+from hintplan.plans.operators import Correlate, LookupJoin, Scan
+from hintplan.plans.rehearsal.function_rows import function_columns
 from hintplan.plans.rehearsal.updating import rows_text
 
 _PLAIN = {
@@ -34,7 +35,7 @@ def first_test_text(plan: Plan, plan_file: str) -> str:
         raise PlanError("is a plan of batch mode, which has no time: tests are of streaming plans", file=plan_file)
     sources = dict.fromkeys(op.table for op in plan.operators if isinstance(op, Scan))
     lookups = dict.fromkeys(op.table for op in plan.operators if isinstance(op, LookupJoin))
-    lines = [f"plan: {os.path.basename(plan_file)}", *_tables("lookups", lookups, plan, 0)]
+    lines = [f"plan: {os.path.basename(plan_file)}", *_tables("lookups", lookups, plan, 0), *_functions(plan)]
     lines += ["tests:", "  a row of each source:", "    - at: 2026-03-01 10:00"]
     lines += [line.replace("  ", "      ", 1) for line in list(_tables("", sources, plan, 0))[1:]]
     lines.append("      expect:")
@@ -46,11 +47,18 @@ def _tables(title: str, names: dict[str, None], plan: Plan, indent: int) -> Iter
     if names:
         yield f"{title}:"
     for name in names:
-        yield f"  {name}: {_row(plan.tables[name], indent)}"
+        yield f"  {name}: {_row(read_columns(plan.tables[name]), indent)}"
 
 
-def _row(table: Table, indent: int) -> str:
-    columns = read_columns(table)
+def _functions(plan: Plan) -> Iterator[str]:
+    called = dict.fromkeys(op.function for op in plan.operators if isinstance(op, Correlate))
+    if called:
+        yield "functions:"
+    for name in called:
+        yield f"  {name}: {_row(function_columns(plan.functions[name]), 0)}"
+
+
+def _row(columns: Sequence[Column], indent: int) -> str:
     names = [column.name for column in columns]
     return rows_text(names, [[sample_value(parse_type(column.type)) for column in columns]], indent=indent)
 

@@ -16,6 +16,7 @@ from hintplan.plans.declarations.durations import DurationError, parse_duration
 from hintplan.plans.errors import PlanError
 from hintplan.plans.rehearsal.row_files import rows_of_file
 from hintplan.plans.rehearsal.suite import (
+    STEP_KEYS,
     Expected,
     ExpectedPart,
     ExpectedState,
@@ -44,8 +45,7 @@ from hintplan.plans.text.names import did_you_mean
 SUFFIXES = (".test.yaml", ".test.yml")
 """The ends of the names of files of tests."""
 
-_SUITE_KEYS = ("plan", "sql", "config", "init", "lookups", "tests")
-_STEP_KEYS = ("at", "after", "rows", "lookups", "expect", "state", "ends")
+_SUITE_KEYS = ("plan", "sql", "config", "init", "lookups", "functions", "tests")
 _PARTS: tuple[ExpectedPart, ...] = ("added", "changelog")
 _DURATION_PART = re.compile(r"\s*(\d+\s*[a-zµA-Z]+)")
 
@@ -129,6 +129,7 @@ def suite_of(text: str, file: str) -> Suite:
         config=_config(parts["config"]) if "config" in parts else {},
         init=tuple(_texts(parts["init"], "init")) if "init" in parts else (),
         lookups=tuple(_tables(parts["lookups"], "lookups", folder)) if "lookups" in parts else (),
+        functions=tuple(_tables(parts["functions"], "functions", folder)) if "functions" in parts else (),
         scenarios=tuple(_scenarios(tests, folder)),
     )
 
@@ -149,9 +150,9 @@ def _scenarios(tests: Node, folder: str) -> Iterator[Scenario]:
 def _step(node: Node, folder: str) -> ScenarioStep:
     if not isinstance(node, MapNode):
         raise node.place.error(f"a step is a mapping, found {kind_of(node)}", "write at:, and the rows of sources")
-    parts = {name: value for name, _, value in node.items() if name in _STEP_KEYS}
+    parts = {name: value for name, _, value in node.items() if name in STEP_KEYS}
     rows = list(_tables(parts["rows"], "rows", folder)) if "rows" in parts else []
-    rows += [_rows(name, value, folder, key.place) for name, key, value in node.items() if name not in _STEP_KEYS]
+    rows += [_rows(name, value, folder, key.place) for name, key, value in node.items() if name not in STEP_KEYS]
     if "at" in parts and "after" in parts:
         raise parts["after"].place.error("a step has a time, or a time after the step before", "remove at or after")
     return ScenarioStep(
@@ -160,6 +161,7 @@ def _step(node: Node, folder: str) -> ScenarioStep:
         after=_after(_text(parts["after"], "after")) if "after" in parts else None,
         rows=tuple(rows),
         lookups=tuple(_tables(parts["lookups"], "lookups", folder)) if "lookups" in parts else (),
+        functions=tuple(_tables(parts["functions"], "functions", folder)) if "functions" in parts else (),
         expected=tuple(_expected(parts["expect"], folder)) if "expect" in parts else (),
         states=tuple(_states(parts["state"])) if "state" in parts else (),
         ends=_flag(parts["ends"]) if "ends" in parts else False,

@@ -19,6 +19,9 @@ Plain = object
 OP = "op"
 """The name under which a row of a changelog has its row kind."""
 
+STEP_KEYS = ("at", "after", "rows", "lookups", "functions", "expect", "state", "ends")
+"""The keys of a step; any other name is a source."""
+
 ExpectedPart = Literal["table", "added", "changelog"]
 """The part of a sink that is expected: its whole table so far, the rows added in the step, or all changes of it."""
 
@@ -81,8 +84,8 @@ class ExpectedState:
 class ScenarioStep:
     """A step: ``at`` is a time, or ``after`` the ms since the step before; without either, it is at the same time.
 
-    ``rows`` arrive at once. ``lookups`` replace the rows of lookup tables from this step on. A step that ``ends``
-    event time closes all windows.
+    ``rows`` arrive at once. ``lookups`` replace the rows of lookup tables from this step on, and ``functions`` the
+    results of functions. A step that ``ends`` event time closes all windows.
     """
 
     place: Place | None = None
@@ -90,6 +93,7 @@ class ScenarioStep:
     after: int | None = None
     rows: tuple[GivenRows, ...] = ()
     lookups: tuple[GivenRows, ...] = ()
+    functions: tuple[GivenRows, ...] = ()
     expected: tuple[Expected, ...] = ()
     states: tuple[ExpectedState, ...] = ()
     ends: bool = False
@@ -116,4 +120,5 @@ class Suite:
     config: Mapping[str, str] = field(default_factory=dict)
     init: tuple[TextNode, ...] = ()
     lookups: tuple[GivenRows, ...] = ()
+    functions: tuple[GivenRows, ...] = ()
     scenarios: tuple[Scenario, ...] = ()

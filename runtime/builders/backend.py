@@ -95,6 +95,10 @@ class Backend(ABC):
     def lookup_source(self, name: str, table: Table) -> LookupSource:
         """Return the source that answers the lookups in the table ``name``."""
 
+    def given_function(self, name: str) -> type[Any] | None:
+        """Return a class that stands for the function ``name``; None to load the class that the plan names."""
+        return None
+
     @abstractmethod
     def apply(
         self,

@@ -66,7 +66,8 @@ def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> D
         output=pa.schema(fields),
         origins=tuple(origins),
     )
-    spec = function_spec(op, function, tuple(arguments), rows, edges.lookups, edges.pins.get(op.id))
+    given = edges.backend.given_function(op.function)
+    spec = function_spec(op, function, tuple(arguments), rows, edges.lookups, edges.pins.get(op.id), given=given)
     marks = op.id in edges.marks
     with refusing(op.id, f"operators.{op.id}"):
         chosen = (column.alias(name) for name, (column, _) in computed.items())

@@ -8,6 +8,7 @@ Spark.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.tables import Function
@@ -27,10 +28,13 @@ def function_spec(
     rows: JoinedRows,
     run: RequestRun,
     pins: PinPlace | None = None,
+    *,
+    given: type[Any] | None = None,
 ) -> FunctionSpec:
     """Bind ``op`` to its function, settings and run; ``arguments`` are columns. RunError for a class it cannot use.
 
-    ``pins`` is where results are pinned, unless the function is deterministic.
+    ``pins`` is where results are pinned, unless the function is deterministic. ``given`` is called instead of the class
+    that the plan names.
     """
     spec = FunctionSpec(
         run=run.token,
@@ -42,6 +46,7 @@ def function_spec(
         declared=function.arguments,
         returned=function.output,
         rows=rows,
+        given=given,
     )
     function_class = load_function(spec)
     return spec if function_class.deterministic else replace(spec, pins=pins)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from hintplan.plans.declarations.tables import Column, FunctionKind
 from hintplan.runtime.functions.call import CallPolicy
@@ -21,7 +22,7 @@ class CalledFunction:
 
     ``declared`` are the types of the arguments, and ``returned`` the columns of the returned rows. For an aggregate
     function, ``accumulator`` is the type of its accumulators. ``methods`` are the optional methods of its class that
-    the plan relies on.
+    the plan relies on. ``given`` is a class that a test gives in place of ``class_name``.
     """
 
     run: str
@@ -33,6 +34,7 @@ class CalledFunction:
     returned: tuple[Column, ...]
     accumulator: str | None = None
     methods: tuple[str, ...] = ()
+    given: type[Any] | None = None
 
     @property
     def identity(self) -> tuple[str, str]:

@@ -71,11 +71,13 @@ class Step:
 class RehearsalBackend(Backend):
     """The backend of a rehearsal; ``step`` is the step at work, ``state`` the state by operator and partition.
 
-    ``lookups`` are the sources of lookup tables that the test answers itself.
+    ``lookups`` are the sources of lookup tables that the test answers itself, and ``functions`` the classes of such
+    functions.
     """
 
     session: Session
     lookups: Mapping[str, LookupSource] = field(default_factory=dict)
+    functions: Mapping[str, type[Any]] = field(default_factory=dict)
     step: Step = field(default_factory=Step)
     state: dict[tuple[str, int], PartitionState] = field(default_factory=dict)
     used_spark: bool = False
@@ -152,6 +154,9 @@ class RehearsalBackend(Backend):
                 hint=f"write lookups: {{{name}: [...]}} in the file of the tests, or in a step",
             )
         return connectors.lookup_source(table.options)
+
+    def given_function(self, name: str) -> type[Any] | None:
+        return self.functions.get(name)
 
     def apply(
         self,

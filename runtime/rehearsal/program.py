@@ -68,6 +68,14 @@ class PlanTest:
         """Answer lookups in ``table`` from ``rows``, from this step on."""
         return self._given("lookups", table, rows)
 
+    def functions(self, name: str, rows: Iterable[Mapping[str, object]]) -> PlanTest:
+        """Answer calls of the function ``name`` from ``rows``, from this step on.
+
+        A row has the arguments ``arg1``, ``arg2`` and so on, and the columns that the function returns; a scalar
+        function returns the column ``result``.
+        """
+        return self._given("functions", name, rows)
+
     def expect(self, sink: str, rows: Iterable[Mapping[str, object]], *, part: ExpectedPart = "table") -> PlanTest:
         """Compare the ``part`` of ``sink`` with ``rows``; AssertionError with a table of what differs.
 

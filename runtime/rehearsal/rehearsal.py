@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pyarrow as pa
 
@@ -63,7 +64,9 @@ class Rehearsal:
         self._sinks = tuple(operator for operator in plan.operators if isinstance(operator, Sink))
         self.lookups: dict[str, LookupSource] = {}
         """The sources of lookup tables that a test answers itself, by table."""
-        self._backend = RehearsalBackend(session=session, lookups=self.lookups)
+        self.functions: dict[str, type[Any]] = {}
+        """The classes of functions that a test answers itself, by function."""
+        self._backend = RehearsalBackend(session=session, lookups=self.lookups, functions=self.functions)
         self._run = RequestRun(token=f"rehearsal {next(_numbers)}", allowed_modules=modules, time_zone=self.time_zone)
         self._clock = any(map(uses_clock, plan.operators))
         self._requests = any(isinstance(operator, Requesting) for operator in plan.operators)
@@ -110,10 +113,11 @@ class Rehearsal:
         return built
 
     def reset(self) -> None:
-        """Forget all state and all lookups, as before the first step."""
+        """Forget all state, and all lookups and functions of the test, as before the first step."""
         self._backend.state.clear()
         self._backend.step = Step()
         self.lookups.clear()
+        self.functions.clear()
 
     def restart(self) -> None:
         """Build all operators again, as a restart does; the state remains."""

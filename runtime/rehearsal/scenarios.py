@@ -1,6 +1,6 @@
 """Runs the scenarios of a suite on its plan, and compares what came with what was expected.
 
-    outcome = run_scenario(Rehearsal(plan, session=session), scenario, lookups=suite.lookups)
+    outcome = run_scenario(Rehearsal(plan, session=session), scenario, suite)
     outcome.failures
 
 Names of sources, sinks, states and columns are checked here, because the plan knows them.
@@ -21,18 +21,22 @@ from hintplan.plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY
 from hintplan.plans.declarations.tables import Column, physical_columns, read_columns, required_columns
 from hintplan.plans.errors import Diagnostic, HintplanError, PlanError
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import LookupJoin, Scan
+from hintplan.plans.operators import Correlate, LookupJoin, Scan
+from hintplan.plans.rehearsal.function_rows import function_columns
 from hintplan.plans.rehearsal.suite import (
     OP,
+    STEP_KEYS,
     Expected,
     ExpectedState,
     GivenCell,
     GivenRows,
     Scenario,
     ScenarioStep,
+    Suite,
 )
 from hintplan.plans.rehearsal.yaml_nodes import Place
 from hintplan.plans.text.names import did_you_mean, nearest
+from hintplan.runtime.rehearsal.given_functions import given_function
 from hintplan.runtime.rehearsal.given_lookups import given_lookup
 from hintplan.runtime.rehearsal.given_tables import given_table
 from hintplan.runtime.rehearsal.rehearsal import Rehearsal
@@ -74,9 +78,12 @@ class ScenarioOutcome:
 
 
 def run_scenario(
-    rehearsal: Rehearsal, scenario: Scenario, *, lookups: Sequence[GivenRows] = (), slices: int = 1
+    rehearsal: Rehearsal, scenario: Scenario, suite: Suite | None = None, *, slices: int = 1
 ) -> ScenarioOutcome:
-    """Run ``scenario`` from the start, once in whole steps and once with each step's rows in ``slices`` parts."""
+    """Run ``scenario`` from the start, once in whole steps and once with each step's rows in ``slices`` parts.
+
+    Lookups and functions of its ``suite`` are for all steps.
+    """
     started = time.perf_counter()
     outcome = ScenarioOutcome(scenario=scenario)
     tables: dict[str, list[PlainRow]] | None = None
@@ -85,7 +92,9 @@ def run_scenario(
         run = ScenarioRun(rehearsal, cut)
         step: ScenarioStep | None = None
         try:
-            run.give_lookups(lookups)
+            if suite is not None:
+                run.give_lookups(suite.lookups)
+                run.give_functions(suite.functions)
             for step in scenario.steps:
                 outcome.failures += run.step(step)
         except HintplanError as error:
@@ -109,6 +118,11 @@ def sources_of(plan: Plan) -> tuple[str, ...]:
 def lookup_tables_of(plan: Plan) -> tuple[str, ...]:
     """Return the tables that ``plan`` looks rows up in."""
     return tuple(dict.fromkeys(operator.table for operator in plan.operators if isinstance(operator, LookupJoin)))
+
+
+def called_functions_of(plan: Plan) -> tuple[str, ...]:
+    """Return the functions that ``plan`` calls for rows."""
+    return tuple(dict.fromkeys(operator.function for operator in plan.operators if isinstance(operator, Correlate)))
 
 
 class ScenarioRun:
@@ -138,6 +152,24 @@ class ScenarioRun:
             columns = physical_columns(table)
             self._rehearsal.lookups[rows.table] = given_lookup(given_table(rows, columns, zone=self._zone))
 
+    def give_functions(self, given: Sequence[GivenRows]) -> None:
+        """Let the test answer calls of the functions ``given``."""
+        for rows in given:
+            names = called_functions_of(self._plan)
+            if rows.table not in names:
+                if rows.table in self._plan.functions:
+                    message = f"'{rows.table}' is an aggregate function, whose results cannot be given as rows"
+                    raise _error(rows.place, message, "allow its module: --allow-module")
+                message = f"the plan calls no function '{rows.table}'"
+                raise _error(rows.place, message, did_you_mean(rows.table, names, what="functions"))
+            function = self._plan.functions[rows.table]
+            columns = function_columns(function)
+            if len({column.name for column in columns}) < len(columns):
+                message = f"'{rows.table}' returns a column with the name of an argument here, such as arg1"
+                raise _error(rows.place, message, "allow its module instead: --allow-module")
+            table = given_table(rows, columns, zone=self._zone)
+            self._rehearsal.functions[rows.table] = given_function(rows.table, function, table)
+
     def step(self, step: ScenarioStep) -> Iterator[StepFailure]:
         """Run a step, and yield its failures."""
         self.advance(step)
@@ -150,6 +182,7 @@ class ScenarioRun:
         """Run a step without its expectations."""
         self._now = self._time(step)
         self.give_lookups(step.lookups)
+        self.give_functions(step.functions)
         rows = self._tables(step)
         self._before = self.rows()
         self._changes = {name: [] for name in self._sinks}
@@ -307,12 +340,9 @@ def _unknown_source(given: GivenRows, plan: Plan) -> PlanError:
     else:
         message = f"the plan has no source '{given.table}'"
         hint = did_you_mean(given.table, sources, what="sources")
-        if nearest(given.table, sources) is None and (key := nearest(given.table, _STEP_KEYS)) is not None:
+        if nearest(given.table, sources) is None and (key := nearest(given.table, STEP_KEYS)) is not None:
             hint = f"did you mean '{key}:'?"
     return _error(given.place, message, hint)
-
-
-_STEP_KEYS = ("at", "after", "rows", "lookups", "expect", "state", "ends")
 
 
 def _placed(finding: Diagnostic, step: ScenarioStep | None) -> Diagnostic:

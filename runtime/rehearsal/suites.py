@@ -69,7 +69,7 @@ def run_suites(
         except HintplanError as error:
             yield SuiteOutcome(file=file, errors=error.diagnostics, suite=suite)
             continue
-        outcomes = [run_scenario(rehearsal, scenario, lookups=suite.lookups, slices=slices) for scenario in chosen]
+        outcomes = [run_scenario(rehearsal, scenario, suite, slices=slices) for scenario in chosen]
         yield SuiteOutcome(file=file, scenarios=tuple(outcomes), suite=suite)
 
 

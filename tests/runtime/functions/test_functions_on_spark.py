@@ -22,6 +22,7 @@ from hintplan.runtime.builders.edges import Edges
 from hintplan.runtime.requests.request import RequestRun
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.spark.shipping import ship_code
 from tests.groups import call_settings
 from tests.spark.programs import add_rows, changes
 
@@ -131,6 +132,7 @@ def test_a_left_join_keeps_rows_whose_function_returned_nothing_over_several_bat
 
 def test_calls_of_several_arrow_batches_are_in_flight_together_and_come_in_order(spark: SparkSession) -> None:
     own = spark.newSession()
+    ship_code(own, MODULES)
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
     numbers = (Column(name="id", type="BIGINT"),)
     function = Function(class_name=f"{MODULES[0]}.Together", kind="async-table", arguments=("BIGINT",), output=numbers)

@@ -49,8 +49,7 @@ def outcomes(
     rehearsal = Rehearsal(plan, session=session)
     return {
         scenario.name: [
-            failure_text(failure)
-            for failure in run_scenario(rehearsal, scenario, lookups=suite.lookups, slices=slices).failures
+            failure_text(failure) for failure in run_scenario(rehearsal, scenario, suite, slices=slices).failures
         ]
         for scenario in suite.scenarios
     }
