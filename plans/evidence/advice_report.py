@@ -294,6 +294,7 @@ def _late(lateness: Counts | None, delays: Sequence[tuple[str, str]]) -> Iterato
         yield f"a watermark delay longer by {format_duration(end)} would have kept {kept:,} of {total:,} late rows"
     if delays:
         yield f"the delay now: {', '.join(f'{path} = {delay}' for path, delay in delays)}; all results wait as long"
+    yield "late rows were counted since the state began, also under other delays"
 
 
 def _longer_delays(lateness: Counts) -> Iterator[tuple[int, int]]:

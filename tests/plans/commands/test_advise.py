@@ -155,6 +155,7 @@ def test_a_state_of_event_time_has_sizes_and_the_delay_that_would_have_kept_late
         "  a watermark delay longer by 10 s would have kept 95 of 100 late rows",
         "  a watermark delay longer by 30 s would have kept 100 of 100 late rows",
         "  the delay now: watermark_bid.watermark.delay = 4 s; all results wait as long",
+        "  late rows were counted since the state began, also under other delays",
     ]
     assert texts[NONE].endswith("  no row was late")
     assert texts[None].endswith("  no advice on the watermark delay: the lateness of rows was not recorded")
