@@ -36,8 +36,8 @@ class SparkLog:
         """Redirect file descriptor 2 to the log while the JVM starts."""
         # PySpark repeats the errors of a query on stderr as JSON; our errors already explain them.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-        # If the JVM has ended, py4j prints tracebacks.
-        logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
+        # If the JVM has ended, or Ctrl-C interrupts a call into it, py4j prints tracebacks.
+        logging.getLogger().addFilter(lambda record: not str(record.msg).endswith(" while sending command."))
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         sys.stderr.flush()
         self.terminal = os.dup(2)
