@@ -8,6 +8,7 @@ Names of sources, sinks, states and columns are checked here, because the plan k
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -350,7 +351,10 @@ def _placed(finding: Diagnostic, step: ScenarioStep | None) -> Diagnostic:
     if finding.line is not None or step is None or step.place is None:
         return finding
     path = f"{finding.path}: " if finding.path else ""
-    return step.place.finding(path + finding.message, finding.hint)
+    hint = finding.hint
+    if function := re.fullmatch(r"functions\.(.+)\.class", finding.path or ""):
+        hint = f"{hint}; or write its results: functions: {{{function[1]}: [...]}}"
+    return step.place.finding(path + finding.message, hint)
 
 
 def _error(place: Place | None, message: str, hint: str | None) -> PlanError:

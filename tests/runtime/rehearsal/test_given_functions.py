@@ -183,3 +183,12 @@ def test_a_program_gives_them_too(spark: SparkSession) -> None:
     test.functions("near", [{"arg1": "SCL", "arg2": 5, "place": "Moneda", "km": "16.50"}])
     test.rows("trips", [{"id": 1, "airport": "SCL", "hours": 5}])
     test.expect("sights", [{"id": 1, "place": "Moneda", "km": "16.50"}])
+
+
+@pytest.mark.spark
+def test_a_function_without_rows_whose_module_is_not_allowed_says_both_ways(sparks: SharedSpark) -> None:
+    tests = "tests: {one: [{trips: [{id: 1, airport: SCL, hours: 5}]}]}\n"
+    (failed,) = failures(plan_of(NearTable, ASKED), tests, session=sparks.session("UTC"))
+    assert "2:15: functions.near.class: the class" in failed
+    assert "hint: allow it: " in failed
+    assert failed.endswith("; or write its results: functions: {near: [...]}")
