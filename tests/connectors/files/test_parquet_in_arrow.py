@@ -79,7 +79,7 @@ def test_a_query_gives_the_same_whoever_reads_its_files(
     # A checkpoint that was begun with one reader continues with the other.
     add(tmp_path / "orders", NAMES[3], orders(300, 400), 1_700_000_010)
     with monkeypatch.context() as patch:
-        patch.setattr(connectors, "read_in_arrow", lambda *_: None)
+        patch.setattr(connectors, "read_in_arrow", lambda *_, **__: None)
         second = run(spark, tmp_path)
     assert folded(tmp_path) == expected(400)
     assert sum(batch.rows_in for batch in second.new_batches()) == 100
