@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.connectors.lookup_sources.servers import free_port, wait_for_port
 
@@ -170,7 +171,7 @@ class Broker:
         consumer = Consumer({"bootstrap.servers": self.servers, **own, **self.client})
         try:
             partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-            bounds = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=30) for n in partitions}
+            bounds = {n: _bounds(consumer, TopicPartition(topic, n)) for n in partitions}
             consumer.assign([TopicPartition(topic, n, first) for n, (first, _) in bounds.items()])
             found: list[Message] = []
             while len(found) < sum(end - first for first, end in bounds.values()):
@@ -251,3 +252,19 @@ log.retention.ms=-1
             process.stop()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _bounds(consumer: Any, partition: Any) -> tuple[int, int]:
+    """The first and the next offset of a partition, which has no leader in the moments after its creation."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    until = time.monotonic() + 30
+    while True:
+        try:
+            first, end = consumer.get_watermark_offsets(partition, timeout=30)
+            return first, end
+        except KafkaException as error:
+            leaderless = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+            if error.args[0].code() not in leaderless or time.monotonic() >= until:
+                raise
+            time.sleep(0.05)
