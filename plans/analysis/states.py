@@ -9,7 +9,7 @@ from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Stateful
 from hintplan.plans.settings.origin_checks import update_origins_hint
-from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, UNTIL_WATERMARK, StateEntry
+from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -28,7 +28,7 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
         for position, entry in enumerate(operator.state):
             unique = sum(other.name == entry.name for other in operator.state) == 1
             here = f"{path}.{entry.name}" if unique else f"{path}[{position}]"
-            if operator.goes_by_time == (entry.settings is not None):
+            if operator.has_ttl(entry.name) == (entry.settings is None):
                 yield _ttl_problem(operator, entry, here)
                 continue
             if entry.settings is None:
@@ -47,7 +47,7 @@ def _ttl_problem(operator: Stateful, entry: StateEntry, path: str) -> Diagnostic
     if entry.settings is None:
         hint = f'write "ttl": "{DEFAULT_STATE_TTL}" and its origin'
         return Diagnostic(message=f"the state '{entry.name}' has no 'ttl'", path=path, hint=hint)
-    message = f"'{entry.name}' has no TTL: it keeps rows {UNTIL_WATERMARK}"
+    message = f"'{entry.name}' has no TTL: it keeps rows {operator.kept_until(entry.name)}"
     return Diagnostic(message=message, path=f"{path}.ttl", hint="remove 'ttl' and 'origin'")
 
 

@@ -30,7 +30,7 @@ from hintplan.plans.model.settings import group_called
 from hintplan.plans.operators import Operator, Requesting
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.layers import edits_of, layers_of
-from hintplan.plans.settings.state import STATE_TTL, UNTIL_WATERMARK, StateEntry, ttl_settings, with_ttl
+from hintplan.plans.settings.state import STATE_TTL, StateEntry, ttl_settings, with_ttl
 from hintplan.plans.text.names import did_you_mean
 
 
@@ -190,7 +190,7 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
     if name not in names:
         raise PlanError(f"there is no state '{name}'", path=path, hint=_near(rest, paths, operator, can))
     if name not in with_ttls:
-        message = f"'{name}' has no TTL: it keeps rows {UNTIL_WATERMARK}"
+        message = f"'{name}' has no TTL: it keeps rows {operator.kept_until(name)}"
         raise PlanError(message, path=path, hint="set the delay of the watermark to keep windows open for longer")
     if setting == "origin" or setting.startswith("origin."):
         message = "an origin records what default, config and hint set; it cannot be edited"

@@ -72,12 +72,7 @@ def with_ttl(entry: StateEntry, ttl: str) -> StateEntry:
 
 
 UNTIL_WATERMARK = "until the watermark passes the window"
-"""The lifetime of rows in a state without a TTL."""
-
-
-def readable_lifetime(entry: StateEntry) -> str:
-    """Return the lifetime of rows in a state, for people: its TTL, or until the watermark has passed them."""
-    return UNTIL_WATERMARK if entry.ttl is None else readable_ttl(entry.ttl)
+"""The lifetime of rows of a window, whose state has no TTL."""
 
 
 def readable_ttl(ttl: Value) -> str:

@@ -26,7 +26,7 @@ from hintplan.plans.operators import LateRows, Operator
 from hintplan.plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
 from hintplan.plans.settings.layers import Settings, edits_of, layers_of, set_by
 from hintplan.plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
-from hintplan.plans.settings.state import StateEntry, readable_lifetime
+from hintplan.plans.settings.state import StateEntry
 from hintplan.plans.settings.text import layers_text, settings_json
 from hintplan.plans.settings.watermark import LATE_ROWS
 from hintplan.plans.text.aligned import aligned_rows, unpainted
@@ -198,11 +198,11 @@ def _tree(
         for entry in operator.state:
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             if entry.settings is None:
-                lines.append(_Line(part="state", left=left, right=readable_lifetime(entry)))
+                lines.append(_Line(part="state", left=left, right=operator.readable_lifetime(entry)))
                 continue
             part: Part = "edit" if edits_of(entry.settings) else "state"
             right = layers_text(entry.settings, "ttl")
-            lines.append(_Line(part=part, left=left, right=right, ttl=readable_lifetime(entry)))
+            lines.append(_Line(part=part, left=left, right=right, ttl=operator.readable_lifetime(entry)))
         bar = "│  " if operator.inputs else "   "
         for group, text, edited, ttl in _groups(operator, reasons):
             part = "edit" if edited else "state"

@@ -32,7 +32,6 @@ from hintplan.plans.model.plan_setting import PlanSetting
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.operators import Operator
 from hintplan.plans.settings.setting import value_text
-from hintplan.plans.settings.state import readable_lifetime
 from hintplan.plans.show.picture import Picture, changed_operators, under_new_ids
 from hintplan.plans.text.escapes import clean
 from hintplan.plans.text.terminal import one_line
@@ -147,7 +146,7 @@ def _settings(operator: Operator, previous: Operator | None, reasons: Mapping[st
                 "group": one_line(entry.name),
                 "name": "",
                 "input": one_line(entry.input),
-                "value": readable_lifetime(entry),
+                "value": operator.readable_lifetime(entry),
                 "by": "",
                 "layers": [],
             }

@@ -17,7 +17,6 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.model.settings import operator_settings
 from hintplan.plans.settings.layers import set_by
 from hintplan.plans.settings.setting import value_text
-from hintplan.plans.settings.state import readable_lifetime
 from hintplan.plans.show.curve import curve_svg
 from hintplan.plans.text.terminal import one_line
 
@@ -105,7 +104,10 @@ def _state_rows(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
         for index, entry in enumerate(operator.state):
             name = _link(operator.id, numbers) if index == 0 else ""
             short = ' class="short"' if len(operator.id) <= _SHORT else ""
-            ttl, layer = readable_lifetime(entry), "" if entry.settings is None else set_by(entry.settings, "ttl")
+            ttl, layer = (
+                operator.readable_lifetime(entry),
+                "" if entry.settings is None else set_by(entry.settings, "ttl"),
+            )
             yield (
                 f'<tr class="{escape(layer)}"><td{short}>{name}</td>'
                 f"<td>{_in_words(one_line(f'{entry.name} {entry.input}'))}</td>"

@@ -96,8 +96,8 @@ def build_operator(
     ``condition`` is the compiled condition of a join. Raise RunError if state cannot keep a column type.
     """
     schemas = tuple(state_schema(columns) for columns in inputs)
-    entries = () if operator.goes_by_time else sorted(operator.state, key=lambda entry: entry.index)
-    ttls = tuple(parse_duration(entry.ttl) for entry in entries)
+    entries = sorted(operator.state, key=lambda entry: entry.index)
+    ttls = tuple(parse_duration(entry.ttl) for entry in entries if entry.ttl is not None)
     bound = BoundInputs(
         schemas=schemas, changelog=changelog, ttls=ttls, in_order=in_order, users=users, condition=condition
     )

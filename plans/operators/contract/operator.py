@@ -22,7 +22,7 @@ from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.setting import value_text
-from hintplan.plans.settings.state import StateEntry
+from hintplan.plans.settings.state import UNTIL_WATERMARK, StateEntry, readable_ttl
 from hintplan.plans.settings.text import setting_text, with_layers_text
 from hintplan.plans.settings.views import CachedSettings, settings_view
 
@@ -197,6 +197,14 @@ class Operator(ABC):
     def expressions(self) -> Iterator[tuple[str, str | None]]:
         """Yield its expressions, each with its path below the operator; None for an absent expression."""
         yield from ()
+
+    def kept_until(self, state: str) -> str:
+        """Return, for people, how long its state of this name, which has no TTL, keeps a row."""
+        return UNTIL_WATERMARK
+
+    def readable_lifetime(self, entry: StateEntry) -> str:
+        """Return the lifetime of rows in one of its states, for people: the TTL, or until the watermark passes them."""
+        return self.kept_until(entry.name) if entry.ttl is None else readable_ttl(entry.ttl)
 
     def settings_text(self, group: str) -> Iterator[str]:
         """Yield the settings of a group one by one, then their combined effect."""

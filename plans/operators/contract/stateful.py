@@ -72,6 +72,10 @@ class Stateful(Operator):
         """The name in messages of an operator that emits unmatched rows until a match arrives; None for others."""
         return None
 
+    def has_ttl(self, state: str) -> bool:
+        """Return True if the state of this name keeps rows for its TTL; False if it goes by the watermark."""
+        return not self.goes_by_time
+
     def state_facts(self, facts: dict[str, Any]) -> dict[str, Any]:
         """Return the facts that determine its states, out of all its facts."""
         return facts
