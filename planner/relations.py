@@ -23,6 +23,7 @@ from hintplan.plans.declarations.tables import FunctionKind
 from hintplan.plans.declarations.windows import Window
 from hintplan.plans.errors import SqlError
 from hintplan.plans.operators import Frame, JoinType
+from hintplan.plans.operators.temporal_join import Versions
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.setting import Layers
 
@@ -114,11 +115,38 @@ class Attached:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Bounds of a join on its times: ``left`` minus ``right`` is from ``lower`` to ``upper`` ms."""
+
+    left: Field
+    right: Field
+    lower: int
+    upper: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """The rowtimes of a temporal join, in which a left row meets the version of a right row at its time.
+
+    ``right_time`` is None until :mod:`hintplan.planner.passes.plan_temporal_joins` has found it. ``place`` is the
+    offset of FOR SYSTEM_TIME AS OF, and ``right_place`` the offset of the right side.
+    """
+
+    left_time: Field
+    right_time: Field | None = None
+    versions: Versions = "all"
+    place: int = attribute(compare=False)
+    right_place: int = attribute(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogicalJoin:
     """A join. Equalities among the conjuncts in ``on`` become ``keys``, and the rest becomes ``condition``.
 
     ``keyless`` allows a join without an equality, whatever its inputs are. ``windows`` are the windows of the left and
-    right side if only rows of the same window meet; then they are not among ``keys``.
+    right side if only rows of the same window meet; then they are not among ``keys``. ``interval`` are the bounds of
+    an interval join, which are not in ``on``. ``is_bounded`` is true if the bounds in ``on`` will become its interval.
+    ``as_of`` makes a temporal join.
     """
 
     left: Relation
@@ -131,6 +159,9 @@ class LogicalJoin:
     states: tuple[StateInput, StateInput]
     keyless: bool = False
     windows: tuple[Attached, Attached] | None = None
+    interval: Interval | None = None
+    is_bounded: bool = False
+    as_of: AsOf | None = None
     offset: int
     base: tuple[str, ...]
     block: str
@@ -284,11 +315,24 @@ class LogicalAggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fire:
+    """The results of a group window of Flink's older syntax: also ``early``, before it closes, and ``late``, after."""
+
+    early: bool
+    late: bool
+
+    @property
+    def updates(self) -> bool:
+        """Return True if results change."""
+        return self.early or self.late
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogicalWindowAggregate:
     """An aggregate of the rows of each window, whose results come when the watermark passes the window.
 
     The windows are over the rowtime ``time``, or the fields ``attached`` of the input hold them. The output has the
-    columns of the window that some reader needs.
+    columns of the window that some reader needs. Only a group window has ``fire``.
     """
 
     input: Relation
@@ -300,6 +344,7 @@ class LogicalWindowAggregate:
     start: Field | None
     end: Field | None
     window_time: Field | None
+    fire: Fire | None
     state: StateInput
     base: tuple[str, ...]
     block: str
@@ -389,7 +434,7 @@ class LogicalPassthrough(ABC):
 class LogicalSort(LogicalPassthrough):
     """The rows of ``input`` in ``order``, without the first ``offset``, and at most ``limit`` of them. None: no limit.
 
-    ``place`` is the offset of its first clause.
+    ``place`` is the offset of its first clause. In a stream, ``changing`` is the error to raise if its rows can change.
     """
 
     title: typing.ClassVar[str] = "a sorted query"
@@ -398,6 +443,12 @@ class LogicalSort(LogicalPassthrough):
     offset: int
     limit: int | None
     place: int | None
+    changing: SqlError | None = attribute(default=None, compare=False)
+
+    @property
+    def is_at_watermark(self) -> bool:
+        """Return True if it sorts the rows of a stream by their rowtime, as the watermark passes them."""
+        return self.changing is not None
 
     @property
     def reads(self) -> tuple[Field, ...]:
@@ -450,6 +501,7 @@ class LogicalRowNumber(LogicalPassthrough):
     - ``partition`` is empty for a single partition.
     - ``order`` is empty for the order of arrival, which also decides between equal rows. ``latest`` reverses it.
     - ``by_time``: the rows are only added and the order is by time, so the first row is final.
+    - ``by_rowtime``: the order is by the rowtime, ascending, so the first row can be emitted at the watermark.
     - ``unlimited`` is the error to raise if no condition above limits the number.
     - ``unordered`` is the error to raise if the rows have no order of arrival that could be reversed.
     - ``view`` is the view or CTE of the query, from which the state gets its name. Equal queries of two views share it.
@@ -463,6 +515,7 @@ class LogicalRowNumber(LogicalPassthrough):
     latest: bool
     by_time: bool
     number: Field
+    by_rowtime: bool = False
     is_shown: bool = True
     first: int = 1
     last: int | None = None
@@ -477,6 +530,11 @@ class LogicalRowNumber(LogicalPassthrough):
     def is_first_only(self) -> bool:
         """Return True if it keeps the first or last row by time."""
         return self.by_time and self.first == self.last == 1
+
+    @property
+    def is_at_watermark(self) -> bool:
+        """Return True if it emits the first row by rowtime when the watermark passes it."""
+        return self.is_first_only and self.by_rowtime and self.attached is None
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -495,7 +553,7 @@ class LogicalRowNumber(LogicalPassthrough):
 
     @property
     def takes_back(self) -> bool:
-        return self.attached is None and (self.latest or bool(self.order))
+        return self.attached is None and not self.is_at_watermark and (self.latest or bool(self.order))
 
     def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
         if self.end is not None:
@@ -532,11 +590,19 @@ class OverItem:
     argument: Field | None
     count: int | None = None
     default: Field | None = None
+    distinct: bool = False
+
+
+StreamOrder = typing.Literal["rowtime", "arrival", "column"]
+"""The order of rows for window functions in a stream: by a rowtime, as they come, or by any other column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogicalOver(LogicalPassthrough):
-    """The rows of ``input`` with the window functions ``calls``, over each ``partition`` in ``order``."""
+    """The rows of ``input`` with the window functions ``calls``, over each ``partition`` in ``order``.
+
+    ``order`` is the rowtime or the column of ``in_stream``, and empty for the order of arrival.
+    """
 
     title: typing.ClassVar[str] = "a query with OVER"
 
@@ -544,6 +610,11 @@ class LogicalOver(LogicalPassthrough):
     order: tuple[SortItem, ...]
     frame: Frame | None
     calls: tuple[OverItem, ...]
+    in_stream: StreamOrder | None = None
+
+    @property
+    def takes_back(self) -> bool:
+        return self.in_stream == "column"
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -567,7 +638,8 @@ class LogicalOver(LogicalPassthrough):
 class LogicalWindow(LogicalPassthrough):
     """The rows of ``input``, each once for each of its windows over the rowtime ``time``, with the window's fields.
 
-    ``keys`` are the fields of PARTITION BY, which only sessions have.
+    ``keys`` are the fields of PARTITION BY, which only sessions have. A group window, which GROUP BY has, has ``fire``;
+    of such a session, ``keys`` are all columns of its groups.
     """
 
     title: typing.ClassVar[str] = "a window function"
@@ -578,6 +650,7 @@ class LogicalWindow(LogicalPassthrough):
     start: Field
     end: Field
     window_time: Field
+    fire: Fire | None
     offset: int
 
     @property

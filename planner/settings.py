@@ -17,7 +17,9 @@ from hintplan.planner.syntax.source import Source
 from hintplan.plans.errors import SqlError
 from hintplan.plans.model.config import KEYS, canonical_key, known_keys, normalise
 from hintplan.plans.model.plan import Mode
+from hintplan.plans.settings.emit import EMIT, LATE_ENABLED, LATENESS
 from hintplan.plans.settings.flink_keys import replacement_hint
+from hintplan.plans.settings.state import STATE_TTL
 from hintplan.plans.text.names import nearest
 
 
@@ -108,6 +110,9 @@ class Configuration:
         fields = {KEYS[k].plan_field: v for k, v in values.items() if KEYS[k].plan_field}
         config = {k: v for k, v in values.items() if KEYS[k].in_config}
         compiler = {k: v for k, v in values.items() if KEYS[k].compiler}
+        lateness = EMIT.settings[LATENESS].config or ""
+        if compiler.get(LATE_ENABLED) == "true" and lateness not in config and STATE_TTL in config:
+            config[lateness] = config[STATE_TTL]  # as in Flink
         offsets = {key: offset for key, offset in self.offsets.items() if key not in self.overrides}
         mode: Mode = "batch" if fields.get("mode") == "batch" else "streaming"
         return PlanSettings(config=config, compiler=compiler, mode=mode, name=fields.get("name"), offsets=offsets)

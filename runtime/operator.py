@@ -143,7 +143,8 @@ class Result:
     ``uses`` has the ages at which the batch has used the rows of each state table, in the order of the tables; it is
     empty for tables that do not live by age. ``late_places`` has the places of late rows in each
     delta, and ``lateness`` their :mod:`~hintplan.runtime.kernels.lateness`; both are empty if there are none. ``late``
-    are late rows to emit after the output, if an operator emits them.
+    are late rows to emit after the output, if an operator emits them. ``due`` is the earliest time (ms) at which the
+    operator has something to do without new rows, or None. A batch runs then, in which it is called.
     """
 
     output: pa.Table
@@ -159,17 +160,31 @@ class Result:
     late_places: tuple[npt.NDArray[np.int64], ...] = field(default=(), compare=False)
     lateness: tuple[Counts, ...] = field(default=(), compare=False)
     late: pa.Table | None = None
+    due: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
     """The watermark of an operator, in ms, before and after a micro-batch.
 
-    Rows of the batch are late by ``before``. ``after`` closes windows in this batch, and is never below ``before``.
+    Rows of the batch are late by ``before``. ``after`` closes windows in this batch, and is never below ``before``. An
+    operator that goes by processing time has the time of the batch, less 1 ms, as ``after``.
     """
 
     before: int
     after: int
+
+    def processing_time(self, now: int) -> int:
+        """Return the processing time of the rows of a batch at ``now``, later than the batches before it.
+
+        A clock may have been set back.
+
+        >>> Watermarks(before=999, after=1_999).processing_time(2_000)
+        2000
+        >>> Watermarks(before=9_999, after=9_999).processing_time(2_000)
+        10000
+        """
+        return now if self.before == FOREVER else max(now, self.before + 1)
 
 
 class StatefulOperator(Protocol):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hintplan.plans.evidence.uses import Uses, decoded_uses
-from hintplan.runtime.engine.process import METRICS, TIME_METRICS, USES, split_number
+from hintplan.runtime.engine.process import BY_CLOCK, METRICS, TIME_METRICS, USES, split_number
 from hintplan.runtime.engine.rows import UNCOUNTED
 from hintplan.runtime.functions.metrics import FUNCTION_METRICS
 from hintplan.runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
@@ -22,6 +22,7 @@ from hintplan.runtime.operator import NEVER
 from hintplan.runtime.sources import SourceProgress, source_progress, split_names
 from hintplan.runtime.spark.ending import is_ending_source
 from hintplan.runtime.spark.once import is_one_row_source
+from hintplan.runtime.spark.waking import is_waking_source
 from hintplan.runtime.storage.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class EventTimeProgress:
     ``watermark`` is in ms since 1970, or None if there is none yet. ``held_by`` is the source with the lowest
     watermark, an operator; None if all sources are idle. ``split`` is the split of this source that has it, such as
     ``bids/3``; None if it has no splits. ``late_rows`` were dropped in this batch, and ``waiting_rows`` of state wait
-    for the watermark.
+    for the watermark. An operator that goes ``by_clock`` has no watermark: its windows are of processing time.
     """
 
     watermark: int | None = None
@@ -44,6 +45,11 @@ class EventTimeProgress:
     split: str | None = None
     late_rows: int = 0
     waiting_rows: int = 0
+    by_clock: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name; ``by_clock`` only if it is true."""
+        return {name: value for name, value in asdict(self).items() if name != "by_clock" or value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +147,8 @@ def batch_progress(
 
     ``unread_files`` has the number of unread files by Spark's description of the source. ``scans`` has the operator
     that reads each of Spark's sources, if known. ``time_sources`` has the sources of the watermark of each operator
-    that goes by time. The one-row source of VALUES and the source that ends event time are no input: neither rows nor
-    sources of theirs are reported.
+    that goes by time. The one-row source of VALUES, and the sources that end event time and wake operators, are no
+    input: neither rows nor sources of theirs are reported.
     """
     # An operator that does not report in this batch has had no rows.
     operators = {
@@ -160,7 +166,9 @@ def batch_progress(
     own = [
         source
         for source in progress.sources
-        if is_one_row_source(source.description, source.endOffset) or is_ending_source(source.description)
+        if is_one_row_source(source.description, source.endOffset)
+        or is_ending_source(source.description)
+        or is_waking_source(source.description, source.endOffset)
     ]
     rows_in, rows_out = progress.numInputRows - sum(source.numInputRows for source in own), 0
     observations = {name: _metrics(observed) for name, observed in progress.observedMetrics.items()}
@@ -264,4 +272,5 @@ def _event_time(
         split=splits.get(metrics["held_split"]),
         late_rows=metrics["late_rows"],
         waiting_rows=metrics["waiting_rows"],
+        by_clock=held_by == BY_CLOCK,
     )

@@ -157,13 +157,28 @@ PROGRAMS: dict[str, Program] = {
         oracle="SELECT a.id, b.id FROM o AS a JOIN o AS b ON a.k = b.k AND a.id / 2 = b.id / 2 "
         "WHERE a.id < 6 AND b.id < 6",
     ),
+    # The row of id 2 finds none, and comes when the watermark has passed 5 s.
+    "interval-join": Program(
+        columns="a BIGINT, b BIGINT",
+        query="SELECT a.id, b.id FROM early AS a LEFT JOIN early AS b ON a.k = b.k "
+        "AND b.ts BETWEEN a.ts + INTERVAL '1' SECOND AND a.ts + INTERVAL '3' SECOND WHERE a.id < 3",
+        oracle="SELECT a.id, b.id FROM o AS a LEFT JOIN o AS b ON a.k = b.k AND b.id BETWEEN a.id + 1 AND a.id + 3 "
+        "WHERE a.id < 3",
+    ),
+    "temporal-join": Program(
+        columns="id BIGINT, version BIGINT",
+        query="SELECT a.id, b.id FROM t AS a LEFT JOIN versions FOR SYSTEM_TIME AS OF a.ts AS b ON a.k = b.k",
+        oracle="SELECT a.id, (SELECT MAX(b.id) FROM o AS b WHERE b.k = a.k AND b.v <> 4 AND b.id <= a.id) FROM o AS a",
+    ),
+    "temporal-sort": Program(
+        columns=_ALL, query="SELECT id, v FROM early ORDER BY ts", oracle="SELECT id, v FROM o WHERE id < 6"
+    ),
     "union": Program(columns=_ALL, query="SELECT id, v FROM o UNION ALL SELECT k, k FROM c"),
     "sort": Program(columns=_ALL, query="SELECT id, v FROM o ORDER BY id DESC LIMIT 3", mode="batch"),
     "over-aggregate": Program(
         columns="id BIGINT, n BIGINT, t BIGINT",
-        query="SELECT id, RANK() OVER (PARTITION BY k ORDER BY v DESC), "
-        "SUM(v) OVER (PARTITION BY k ORDER BY id) FROM o",
-        mode="batch",
+        query="SELECT id, RANK() OVER w, SUM(v) OVER w FROM early WINDOW w AS (PARTITION BY k ORDER BY ts)",
+        oracle="SELECT id, RANK() OVER w, SUM(v) OVER w FROM o WHERE id < 6 WINDOW w AS (PARTITION BY k ORDER BY id)",
     ),
     # Of the users on one seat, the row that was added last counts.
     "sink-materialize": Program(
@@ -191,6 +206,8 @@ def compiled(directory: Path, *ops: str) -> Plan:
         ),
         _files(directory, "t", "id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts"),
         "CREATE VIEW early AS SELECT id, k, v, ts FROM t WHERE id < 6;",
+        "CREATE VIEW versions AS SELECT k, id, ts FROM (SELECT k, id, ts, ROW_NUMBER() OVER "
+        "(PARTITION BY k ORDER BY ts DESC) AS n FROM t WHERE v <> 4) WHERE n = 1;",
         f"CREATE TABLE rates (k BIGINT, rate BIGINT) WITH ('connector' = 'jdbc', "
         f"'url' = 'jdbc:sqlite:{directory / 'rates.db'}', 'table-name' = 'rates');",
         f"CREATE FUNCTION words AS '{MODULES[0]}.Words' LANGUAGE PYTHON;",

@@ -73,6 +73,9 @@ _SESSIONS = """(SELECT *, SUM(is_first) OVER (PARTITION BY x ORDER BY id) AS w F
 _JOIN = f"""FROM {_TUMBLE} AS a {{kind}} JOIN TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '9' SECOND)) AS b
 ON a.{{key}} = b.{{key}} AND a.window_start = b.window_start AND a.window_end = b.window_end"""
 _JOINED = "FROM o AS a {kind} JOIN p AS b ON a.{key} = b.{key} AND a.id / 9 = (b.id - 9) / 9"
+_NEAR = """FROM t AS a {kind} JOIN s AS b
+ON a.{key} = b.{key} AND a.ts BETWEEN b.ts - INTERVAL '4' SECOND AND b.ts + INTERVAL '4' SECOND"""
+_NEARLY = "FROM o AS a {kind} JOIN p AS b ON a.{key} = b.{key} AND a.id - (b.id - 9) BETWEEN -4 AND 4"
 """``t`` has the rows of ``o``, its time is the id in seconds; ``s`` has those of ``p``, at 9 seconds less than the id.
 
 All of these windows are open at the stop, except HOP's first; the second batch closes some, and the end the others.
@@ -122,6 +125,21 @@ PROGRAMS: dict[str, Program] = {
         "FROM (SELECT *, PROCTIME() AS at FROM o)) WHERE n = 1",
         nested=(2,),
         oracle="SELECT k, id, x FROM o WHERE id IN (SELECT MAX(id) FROM o GROUP BY k)",
+    ),
+    "first rows at the watermark": Program(
+        op="deduplicate",
+        columns="x {t}, id BIGINT",
+        query="SELECT x, id FROM (SELECT x, id, ROW_NUMBER() OVER (PARTITION BY x ORDER BY ts) AS n FROM t) "
+        "WHERE n = 1",
+        nested=(0,),
+        oracle="SELECT x, MIN(id) FROM o GROUP BY x",
+    ),
+    "rows in order of time": Program(
+        op="temporal-sort",
+        columns="id BIGINT, x {t}",
+        query="SELECT id, x FROM t ORDER BY ts",
+        nested=(1,),
+        oracle="SELECT id, x FROM o",
     ),
     "last rows of values": Program(
         op="deduplicate",
@@ -227,6 +245,30 @@ PROGRAMS: dict[str, Program] = {
         nested=(0,),
         oracle="SELECT x, MAX(id) FROM o GROUP BY x, id / 9",
     ),
+    "rows before a row": Program(
+        op="over-aggregate",
+        columns="id BIGINT, x {t}, y {t}",
+        query="SELECT id, LAG(x) OVER w, LAG(x, 2, x) OVER w FROM t WINDOW w AS (PARTITION BY k ORDER BY ts)",
+        nested=(1, 2),
+        oracle="SELECT id, LAG(x) OVER w, LAG(x, 2, x) OVER w FROM o WINDOW w AS (PARTITION BY k ORDER BY id)",
+    ),
+    "last value of some time": Program(
+        op="over-aggregate",
+        columns="id BIGINT, x {t}, n BIGINT",
+        query="SELECT id, LAST_VALUE(x) OVER w, COUNT(x) OVER w FROM t "
+        "WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '4' SECOND PRECEDING AND CURRENT ROW)",
+        nested=(1,),
+        oracle="SELECT id, (SELECT x FROM o AS i WHERE i.k IS o.k AND i.id BETWEEN o.id - 4 AND o.id "
+        "AND x IS NOT NULL ORDER BY id DESC LIMIT 1), (SELECT COUNT(x) FROM o AS i "
+        "WHERE i.k IS o.k AND i.id BETWEEN o.id - 4 AND o.id) FROM o",
+    ),
+    "sums by value": Program(
+        op="over-aggregate",
+        columns="x {t}, t BIGINT",
+        query="SELECT x, SUM(v) OVER (PARTITION BY x ORDER BY ts) FROM t",
+        nested=(0,),
+        oracle="SELECT x, SUM(v) OVER (PARTITION BY x ORDER BY id) FROM o",
+    ),
     "join of keys in windows": Program(
         op="window-join",
         columns="a BIGINT, b BIGINT",
@@ -241,9 +283,35 @@ PROGRAMS: dict[str, Program] = {
         nested=(1, 2),
         oracle=f"SELECT a.id, a.x, b.x {_JOINED.format(kind='LEFT', key='k')}",
     ),
+    "join of keys by time": Program(
+        op="interval-join",
+        columns="a BIGINT, b BIGINT",
+        query=f"SELECT a.id, b.id {_NEAR.format(kind='FULL', key='x')}",
+        nested=(),
+        oracle=f"SELECT a.id, b.id {_NEARLY.format(kind='FULL', key='x')}",
+    ),
+    "join of rows by time": Program(
+        op="interval-join",
+        columns="id BIGINT, x {t}, y {t}",
+        query=f"SELECT a.id, a.x, b.x {_NEAR.format(kind='LEFT', key='k')}",
+        nested=(1, 2),
+        oracle=f"SELECT a.id, a.x, b.x {_NEARLY.format(kind='LEFT', key='k')}",
+    ),
+    "versions": Program(
+        op="temporal-join",
+        columns="id BIGINT, x {t}, y {t}",
+        query="WITH v AS (SELECT k, x, ts FROM (SELECT k, x, ts, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) "
+        "AS n FROM s) WHERE n = 1) SELECT a.id, a.x, b.x FROM t AS a LEFT JOIN v FOR SYSTEM_TIME AS OF a.ts AS b "
+        "ON a.k = b.k",
+        nested=(1, 2),
+        oracle="SELECT a.id, a.x, (SELECT b.x FROM p AS b WHERE b.k = a.k AND b.id - 9 <= a.id ORDER BY b.id DESC "
+        "LIMIT 1) FROM o AS a",
+    ),
 }  # fmt: skip
 ON_SPARK = [name for name, program in PROGRAMS.items() if program.op != "sink-materialize"]
-_WINDOWS = {name for name in ON_SPARK if PROGRAMS[name].op.startswith("window")}
+_AT_WATERMARK = ("first rows at the watermark", "rows in order of time")
+_TIMED = ("window", "over", "interval", "temporal-join")
+_WINDOWS = {name for name in ON_SPARK if PROGRAMS[name].op.startswith(_TIMED) or name in _AT_WATERMARK}
 RUNS = {
     "without windows": [name for name in ON_SPARK if name not in _WINDOWS],
     "keys of windows": [name for name in ON_SPARK if name in _WINDOWS and PROGRAMS[name].nested in ((), (0,))],
@@ -251,8 +319,8 @@ RUNS = {
 }
 """A few programs a run, because Spark starts a Python process for each query with windows, and waits only 10 s for it.
 """
-NOT_IN_BATCH = ("upserts", "last values", "last rows", "last rows of values")
-"""A batch job reads no upserts, and has no last row."""
+NOT_IN_BATCH = ("upserts", "last values", "last rows", "last rows of values", "versions")
+"""A batch job reads no upserts, and has no last row and no versions."""
 IN_BATCH = [name for name in ON_SPARK if name not in NOT_IN_BATCH]
 
 

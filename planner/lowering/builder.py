@@ -86,13 +86,13 @@ class Builder:
         settings = ttl_settings(config=self.config.get(STATE_TTL), hint=state.hint.ttl if state.hint else None)
         return StateEntry(index=index, name=name, input=state.name or source.id, settings=settings)
 
-    def timed_states(self, *wanted: State) -> tuple[StateEntry, ...]:
-        """Return the states of an operator that goes by the watermark, which have no TTL."""
+    def timed_states(self, *wanted: State, first: int = 0) -> tuple[StateEntry, ...]:
+        """Return the states of an operator without a TTL, which go by the watermark; indexes begin at ``first``."""
         if self.batch:
             return ()
         return tuple(
             StateEntry(index=i, name=name, input=state.name or source.id)
-            for i, (name, state, source) in enumerate(wanted)
+            for i, (name, state, source) in enumerate(wanted, first)
         )
 
     def account(self, operator: str, *states: State) -> None:

@@ -6,6 +6,7 @@ Their states have no TTL. The column names of a window come from the query.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from hintplan.planner.expressions.spark_text import to_spark_sql
 from hintplan.planner.lowering.aggregates import lower_call
@@ -15,6 +16,7 @@ from hintplan.planner.lowering.columns import Lowered, join_columns, lowered, op
 from hintplan.planner.lowering.sources_and_sinks import normalized
 from hintplan.planner.lowering.windows import lower_sort_keys
 from hintplan.planner.relations import (
+    AsOf,
     Attached,
     LogicalCalc,
     LogicalJoin,
@@ -26,8 +28,9 @@ from hintplan.planner.relations import (
     UnnamedInput,
 )
 from hintplan.plans import operators as model
-from hintplan.plans.declarations.windows import WindowColumns
+from hintplan.plans.declarations.windows import WindowColumns, signed_text
 from hintplan.plans.operators import JoinKey
+from hintplan.plans.operators.interval_join import IntervalJoinType
 from hintplan.plans.settings.watermark import WATERMARK
 
 
@@ -93,6 +96,9 @@ def lower_window_aggregate(builder: Builder, aggregate: LogicalWindowAggregate, 
         keys=keys,
         time=None if aggregate.time is None else source.names[aggregate.time.id],
         window=aggregate.window,
+        style=None if aggregate.fire is None else "group",
+        early_fire=aggregate.fire is not None and aggregate.fire.early,
+        late_fire=aggregate.fire is not None and aggregate.fire.late,
         attached=None if aggregate.attached is None else _columns(aggregate.attached, source),
         aggregates=tuple(lower_call(own[call.field.id], call, source) for call in aggregate.calls),
         start=None if aggregate.start is None else own[aggregate.start.id],
@@ -156,6 +162,29 @@ def lower_window_row_number(builder: Builder, numbered: LogicalRowNumber, *, exa
     return Lowered(id=operator_id, columns=columns, names={**source.names, numbered.number.id: number})
 
 
+def lower_interval_join(builder: Builder, join: LogicalJoin) -> Lowered:
+    """Add the interval join, with a state for each side."""
+    assert join.interval is not None
+    left, right = builder.lower(join.left), builder.lower(join.right)
+    columns = unique_names(join.fields)
+    operator = model.IntervalJoin(
+        id="",
+        inputs=(left.id, right.id),
+        join_type=cast(IntervalJoinType, join.join_type),
+        keys=tuple(JoinKey(left=left.names[a.id], right=right.names[b.id]) for a, b in join.keys),
+        condition=optional_text(join.condition, {**left.printed("l."), **right.printed("r.")}),
+        left_time=left.names[join.interval.left.id],
+        right_time=right.names[join.interval.right.id],
+        lower=signed_text(join.interval.lower),
+        upper=signed_text(join.interval.upper),
+        output=join_columns(columns, join.items, left, right),
+        changelog=(),
+        state=builder.timed_states(("leftState", join.states[0], left), ("rightState", join.states[1], right)),
+    )
+    operator_id = builder.add(operator, "join", (*join.left.base, *join.right.base), join.block)
+    return lowered(operator_id, join.fields, columns)
+
+
 def lower_window_join(builder: Builder, join: LogicalJoin) -> Lowered:
     """Add the join of windows, with a state for each side."""
     assert join.windows is not None
@@ -173,6 +202,30 @@ def lower_window_join(builder: Builder, join: LogicalJoin) -> Lowered:
         output=join_columns(columns, join.items, left, right),
         changelog=(),
         state=builder.timed_states(("leftState", join.states[0], left), ("rightState", join.states[1], right)),
+    )
+    operator_id = builder.add(operator, "join", (*join.left.base, *join.right.base), join.block)
+    return lowered(operator_id, join.fields, columns)
+
+
+def lower_temporal_join(builder: Builder, join: LogicalJoin, as_of: AsOf) -> Lowered:
+    """Add the temporal join: its left rows go by the watermark, and its versions have a TTL."""
+    left, right = builder.lower(join.left), builder.lower(join.right)
+    columns = unique_names(join.fields)
+    assert as_of.right_time is not None
+    waiting = builder.timed_states(("leftState", join.states[0], left))
+    versions = builder.states(("rightState", join.states[1], right))
+    operator = model.TemporalJoin(
+        id="",
+        inputs=(left.id, right.id),
+        join_type=join.join_type,
+        keys=tuple(JoinKey(left=left.names[a.id], right=right.names[b.id]) for a, b in join.keys),
+        left_time=left.names[as_of.left_time.id],
+        right_time=right.names[as_of.right_time.id],
+        versions=as_of.versions,
+        condition=optional_text(join.condition, {**left.printed("l."), **right.printed("r.")}),
+        output=join_columns(columns, join.items, left, right),
+        changelog=(),
+        state=(*waiting, *(replace(entry, index=1) for entry in versions)),
     )
     operator_id = builder.add(operator, "join", (*join.left.base, *join.right.base), join.block)
     return lowered(operator_id, join.fields, columns)

@@ -11,6 +11,8 @@ from hintplan.planner.lowering.builder import Builder
 from hintplan.planner.lowering.calcs import lower_cached, lower_calc, lower_union
 from hintplan.planner.lowering.columns import Lowered
 from hintplan.planner.lowering.event_time import (
+    lower_interval_join,
+    lower_temporal_join,
     lower_watermark,
     lower_window,
     lower_window_aggregate,
@@ -57,6 +59,10 @@ def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
             return lower_calc(builder, relation, exact=exact)
         case LogicalJoin() if relation.windows is not None:
             return lower_window_join(builder, relation)
+        case LogicalJoin() if relation.interval is not None:
+            return lower_interval_join(builder, relation)
+        case LogicalJoin() if relation.as_of is not None:
+            return lower_temporal_join(builder, relation, relation.as_of)
         case LogicalJoin():
             return lower_join(builder, relation)
         case LogicalLookupJoin():

@@ -1,7 +1,6 @@
 """ORDER BY with LIMIT and OFFSET, ROW_NUMBER() and other window functions.
 
 ROW_NUMBER() is a deduplicate for the first row by time, a rank for other limits, and an over aggregate without a limit.
-Only a batch job can compute the number without a limit.
 """
 
 from __future__ import annotations
@@ -10,9 +9,12 @@ from dataclasses import replace
 
 from hintplan.planner.lowering.builder import Builder, name_above
 from hintplan.planner.lowering.columns import Lowered, unique_names
+from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.relations import LogicalOver, LogicalRowNumber, LogicalSort, OverItem, SortItem, UnnamedInput
 from hintplan.plans import operators as model
 from hintplan.plans.operators import SortKey
+from hintplan.plans.operators.deduplicate import STATE, WAITING
+from hintplan.plans.settings.state import StateEntry
 
 
 def lower_row_number(builder: Builder, numbered: LogicalRowNumber, *, exact: bool) -> Lowered:
@@ -67,14 +69,18 @@ def _all_numbers(numbered: LogicalRowNumber) -> LogicalOver:
 
 def _deduplicate(builder: Builder, numbered: LogicalRowNumber, source: Lowered) -> Lowered:
     descending = numbered.latest or any(key.descending for key in numbered.order)
+    states = builder.states((STATE, UnnamedInput, source))
+    if numbered.is_at_watermark:
+        states += builder.timed_states((WAITING, UnnamedInput, source), first=1)
     operator = model.Deduplicate(
         id="",
         inputs=(source.id,),
         key=tuple(source.names[field.id] for field in numbered.partition),
         time=source.names[numbered.order[0].field.id] if numbered.order else None,
         keep="last" if descending else "first",
+        emit="at-watermark" if numbered.is_at_watermark else None,
         changelog=(),
-        state=builder.states(("deduplicateState", UnnamedInput, source)),
+        state=states,
     )
     names = name_above(numbered.input, numbered.block)
     operator_id = builder.add(operator, "deduplicate", names, numbered.block, holds=numbered.view)
@@ -88,17 +94,20 @@ def lower_over(builder: Builder, over: LogicalOver, *, exact: bool) -> Lowered:
         return source
     columns = unique_names(tuple(call.field for call in over.calls), source.columns)
     added = columns[len(source.columns) :]
+    by_time = over.in_stream == "rowtime"
     operator = model.OverAggregate(
         id="",
         inputs=(source.id,),
         key=tuple(source.names[field.id] for field in over.partition),
-        order=lower_sort_keys(source, over.order),
+        order=() if by_time else lower_sort_keys(source, over.order),
+        time=source.names[over.order[0].field.id] if by_time else None,
         frame=over.frame,
         calls=tuple(
             model.OverCall(
                 name=name,
                 function=call.function,
                 argument=None if call.argument is None else source.names[call.argument.id],
+                distinct=call.distinct,
                 count=call.count,
                 default=None if call.default is None else source.names[call.default.id],
                 type=str(call.field.type),
@@ -106,16 +115,32 @@ def lower_over(builder: Builder, over: LogicalOver, *, exact: bool) -> Lowered:
             for name, call in zip(added, over.calls, strict=True)
         ),
     )
+    operator = operator.with_states(_over_states(builder, operator, source))
     operator_id = builder.add(operator, "over", name_above(over.input, over.block), over.block)
     names = {**source.names, **{call.field.id: name for call, name in zip(over.calls, added, strict=True)}}
     return Lowered(id=operator_id, columns=columns, names=names)
 
 
+def _over_states(builder: Builder, operator: model.OverAggregate, source: Lowered) -> tuple[StateEntry, ...]:
+    """Return the states of ``operator``: its last has a TTL, unless it goes by time."""
+    wanted = [(name, UnnamedInput, source) for name in operator.state_names]
+    timed = builder.timed_states(*wanted)
+    return tuple(
+        entry if operator.has_ttl(before.name) else before
+        for before, entry in zip(timed, builder.states(*wanted), strict=True)
+    )
+
+
 def lower_sort(builder: Builder, sort: LogicalSort, *, exact: bool) -> Lowered:
-    """Add the sort, which keeps the columns of its input."""
+    """Add the sort, which keeps the columns of its input. Raise SqlError if a stream cannot sort its rows."""
     source = builder.lower(sort.input, exact=exact)
     order = lower_sort_keys(source, sort.order)
-    operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
+    operator: model.Operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
+    if sort.changing is not None:
+        if not is_insert_only(sort.input):
+            raise sort.changing
+        states = builder.timed_states(("waitingState", UnnamedInput, source))
+        operator = model.TemporalSort(id="", inputs=(source.id,), order=order, changelog=(), state=states)
     return replace(source, id=builder.add(operator, "sort", name_above(sort.input, sort.block), sort.block))
 
 

@@ -17,12 +17,13 @@ from hintplan.planner.passes.extract_lookup_keys import extract_lookup_keys
 from hintplan.planner.passes.fold_values import fold_values
 from hintplan.planner.passes.merge_calcs import merge_calcs
 from hintplan.planner.passes.order_joins import order_joins
+from hintplan.planner.passes.plan_interval_joins import plan_interval_joins
+from hintplan.planner.passes.plan_temporal_joins import plan_temporal_joins
 from hintplan.planner.passes.plan_windows import plan_windows
 from hintplan.planner.passes.prune_columns import prune_columns
 from hintplan.planner.passes.push_down_filters import push_down_filters
 from hintplan.planner.passes.share_views import share_views
 from hintplan.planner.passes.split_calls import split_calls
-from hintplan.planner.passes.warn_of_interval_joins import warn_of_interval_joins
 from hintplan.planner.relations import Relation
 
 __all__ = ["PASSES", "optimise"]
@@ -32,8 +33,9 @@ PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
     drop_idle_sorts,
     push_down_filters,
     order_joins,
-    warn_of_interval_joins,
+    plan_interval_joins,
     extract_join_keys,
+    plan_temporal_joins,
     plan_windows,
     extract_lookup_keys,
     split_calls,

@@ -35,8 +35,10 @@ from hintplan.planner.relations import (
     LogicalExpand,
     LogicalJoin,
     LogicalLookupJoin,
+    LogicalOver,
     LogicalRowNumber,
     LogicalScan,
+    LogicalSort,
     LogicalUnion,
     LogicalUnnest,
     LogicalWatermark,
@@ -62,7 +64,8 @@ _UNITS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000
 def assign_watermarks(context: Context, relation: Relation) -> Relation:
     """Add watermarks below each window function, and below each relation that goes by time."""
     relation = map_inputs(relation, lambda below: assign_watermarks(context, below))
-    if not (_goes_by_time(relation) or isinstance(relation, LogicalWindow)):
+    is_function = isinstance(relation, LogicalWindow) and not relation.window.processing_time
+    if not (_goes_by_time(relation) or is_function):
         return relation
     return map_inputs(relation, lambda below: _marked(context, below))
 
@@ -70,13 +73,17 @@ def assign_watermarks(context: Context, relation: Relation) -> Relation:
 def _goes_by_time(relation: Relation) -> bool:
     match relation:
         case LogicalWindowAggregate():
-            return True
+            return not relation.window.processing_time
         case LogicalRowNumber():
-            return relation.attached is not None
+            return relation.attached is not None or relation.is_at_watermark
         case LogicalJoin():
-            return relation.windows is not None
+            return (relation.windows, relation.interval, relation.as_of) != (None, None, None)
         case LogicalWindow():
-            return relation.is_session
+            return relation.is_session and not relation.window.processing_time
+        case LogicalSort():
+            return relation.is_at_watermark
+        case LogicalOver():
+            return relation.in_stream == "rowtime"
         case _:
             return False
 
@@ -92,6 +99,8 @@ def _marked(context: Context, relation: Relation) -> Relation:
             return _assigned(context, relation.input, relation)
         case LogicalRowNumber() if not is_last_by_time(relation):
             return relation
+        case LogicalOver() if relation.in_stream == "column":
+            return relation
         case (
             LogicalCalc()
             | LogicalRowNumber()
@@ -101,6 +110,7 @@ def _marked(context: Context, relation: Relation) -> Relation:
             | LogicalExpand()
             | LogicalUnion()
             | LogicalCache()
+            | LogicalOver()
             | LogicalWindow()
         ):
             return map_inputs(relation, lambda below: _marked(context, below))

@@ -65,7 +65,11 @@ def _with_keys(context: Context, join: LogicalJoin) -> Relation:
         keys += [key for a, b in pairs if (key := (left.column(a, guards), right.column(b, guards))) not in keys]
         if not pairs:
             remaining.append((part, guards))
-    if not keys:
+    if not keys and join.interval is not None:
+        sides = " and ".join("_".join(side.base) for side in (join.left, join.right))
+        message = f"this interval join of {sides} has no equality: all its rows are in one partition"
+        context.report.warn(message, join.offset, "add left.column = right.column")
+    elif not keys:
         if not (join.keyless or is_single_row(join.left) or is_single_row(join.right)):
             _warn_of_one_partition(context, join)
         keys.append((left.column(literal(1, INT)), right.column(literal(1, INT))))

@@ -40,7 +40,9 @@ def order_joins(context: Context, relation: Relation) -> Relation:
 
 
 def _is_link(relation: Relation) -> bool:
-    return isinstance(relation, LogicalJoin) and relation.join_type == "inner" and not relation.keyless
+    if not isinstance(relation, LogicalJoin) or relation.keyless or relation.as_of is not None:
+        return False
+    return relation.join_type == "inner"
 
 
 def _all_connected(context: Context, relation: Relation) -> bool:

@@ -1,11 +1,13 @@
-"""Decides which aggregates, row numbers and joins work in windows of event time.
+"""Decides which aggregates, row numbers and joins work in windows.
 
 - An aggregate of the start and the end of a window becomes an aggregate of that window. If only calcs lie between it
   and the window function, it takes the place of the function.
 - A ROW_NUMBER() of each window becomes a row number that is emitted when the watermark passes the window.
+- A ROW_NUMBER() without a limit numbers the rows of a stream in the order of their time, or of one column.
 - A join that compares the start and the end of equal windows meets the rows of a window at once.
 
-All others stay regular, with a TTL. The pass warns of them if they read a part of a window.
+All others stay regular, with a TTL. The pass warns of them if they read a part of a window. As in Flink, windows of
+processing time have aggregates right above the window function only, and no row numbers or joins.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hintplan.planner.context import Context
-from hintplan.planner.expressions.typed import Expr, Field, FieldRef, is_deterministic, referenced_fields
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, Literal, is_deterministic, referenced_fields
+from hintplan.planner.properties.fire import enabled_keys
+from hintplan.planner.properties.stream_orders import stream_order
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.properties.windows import (
     WindowFields,
@@ -24,19 +28,25 @@ from hintplan.planner.properties.windows import (
     windows_of,
 )
 from hintplan.planner.relations import (
+    Fire,
     Item,
     LogicalAggregate,
     LogicalCalc,
     LogicalExpand,
     LogicalJoin,
+    LogicalOver,
     LogicalRowNumber,
     LogicalWindow,
     LogicalWindowAggregate,
+    OverItem,
     Relation,
     StateInput,
+    StreamOrder,
     identity,
     map_inputs,
 )
+
+_BY_EVENT_TIME = "go by event time: declare a column with the time of a row, and a WATERMARK for it"
 
 
 def plan_windows(context: Context, relation: Relation) -> Relation:
@@ -58,21 +68,27 @@ def _aggregate(context: Context, aggregate: LogicalAggregate) -> Relation:
     window = grouped_window(aggregate)
     attached = None if window is None else window.attached(aggregate.keys)
     below = None if window is None else _below_window(aggregate, window)
-    if window is None or attached is None or (below is None and window.is_session):
+    needs_function = window is not None and (window.is_session or window.window.processing_time)
+    if window is None or attached is None or (below is None and needs_function):
         _warn_of_regular(context, aggregate)
         return aggregate
-    _note_hint(context, aggregate.state)
+    note_hint(context, aggregate.state)
+    if not window.in_groups and not context.batch and (enabled := enabled_keys(context)):
+        message = f"'{enabled[0]}' is for windows in GROUP BY: a window in FROM has no early and late results"
+        advice = "write GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE), or remove the key"
+        raise context.source.error(message, aggregate.offset, advice)
     time = next((f for f in aggregate.keys if f.id in window.times), None)
     planned = LogicalWindowAggregate(
         input=aggregate.input if below is None else below.relation,
         keys=tuple(f for f in aggregate.keys if f.id not in window.ids),
         calls=aggregate.calls,
         window=window.window,
-        time=None if below is None else below.time,
+        time=None if below is None or window.window.processing_time else below.time,
         attached=attached if below is None else None,
         start=attached.start,
         end=attached.end,
         window_time=time,
+        fire=None if below is None else below.fire,
         state=replace(aggregate.state, hint=None),
         base=aggregate.base,
         block=aggregate.block,
@@ -92,6 +108,7 @@ class _Below:
     time: Field
     lost: frozenset[int]
     is_session: bool
+    fire: Fire | None
 
 
 def _below_window(aggregate: LogicalAggregate, window: WindowFields) -> _Below | None:
@@ -112,7 +129,13 @@ def _without_window(relation: Relation) -> _Below | None:
     """Return ``relation`` without its window function, if only calcs and expansions are above the function."""
     if isinstance(relation, LogicalWindow):
         lost = frozenset((relation.start.id, relation.end.id, relation.window_time.id))
-        return _Below(relation=relation.input, time=relation.time, lost=lost, is_session=relation.is_session)
+        return _Below(
+            relation=relation.input,
+            time=relation.time,
+            lost=lost,
+            is_session=relation.is_session,
+            fire=relation.fire,
+        )
     if not isinstance(relation, LogicalCalc | LogicalExpand):
         return None
     below = _without_window(relation.input)
@@ -159,7 +182,10 @@ def _row_number(context: Context, numbered: LogicalRowNumber) -> Relation:
     attached = None if window is None else window.attached(numbered.partition)
     if window is None or attached is None or (numbered.last is None and numbered.end is None):
         _warn_of_regular_numbers(context, numbered)
-        return numbered
+        return _all_numbers(context, numbered) or numbered
+    if window.window.processing_time:
+        message = "ROW_NUMBER() of each window of processing time is not supported, by Flink neither"
+        raise context.source.error(message, numbered.place, _BY_EVENT_TIME)
     if numbered.end is not None:
         message = f"the rows of a window take a constant largest number, found the column '{numbered.end.name}'"
         raise context.source.error(message, numbered.place, "write rn <= 3")
@@ -169,12 +195,47 @@ def _row_number(context: Context, numbered: LogicalRowNumber) -> Relation:
     return replace(numbered, attached=attached)
 
 
+def _all_numbers(context: Context, numbered: LogicalRowNumber) -> Relation | None:
+    """Return the window function that numbers all rows of a stream; None if the numbers have a limit, or another order.
+
+    A batch job has no order of arrival, and numbers the rows later.
+    """
+    order = numbered.order
+    has_limit = numbered.last is not None or numbered.end is not None
+    if context.batch or has_limit or numbered.latest or any(key.descending for key in order) or len(order) > 1:
+        return None
+    kind: StreamOrder = stream_order(context, numbered.place, numbered.input, order[0].field) if order else "arrival"
+    if kind != "column" and not is_insert_only(numbered.input):
+        return None
+    call = OverItem(field=numbered.number, function="ROW_NUMBER", argument=None)
+    return LogicalOver(
+        input=numbered.input,
+        partition=tuple(field for field in numbered.partition if not _is_constant(numbered.input, field)),
+        order=order,
+        frame=None,
+        calls=(call,) if numbered.is_shown else (),
+        in_stream=kind,
+        base=numbered.base,
+        block=numbered.block,
+    )
+
+
+def _is_constant(relation: Relation, field: Field) -> bool:
+    items = relation.items if isinstance(relation, LogicalCalc) else ()
+    return any(item.field == field and isinstance(item.expr, Literal) for item in items)
+
+
 def _join(context: Context, join: LogicalJoin) -> Relation:
     """Return ``join`` as a join of windows, if it compares the start and the end of equal windows."""
+    if join.as_of is not None:
+        return join
     windows = joined_windows(join)
     if windows is None:
         _warn_of_regular_join(context, join)
         return join
+    if windows[0].window.processing_time:
+        message = "a join of windows of processing time is not supported, by Flink neither"
+        raise context.source.error(message, join.offset, _BY_EVENT_TIME)
     for side in (join.left, join.right):
         if not is_insert_only(side):
             message = (
@@ -182,7 +243,7 @@ def _join(context: Context, join: LogicalJoin) -> Relation:
             )
             raise context.source.error(message, join.offset, "join aggregates of the windows instead")
     for state in join.states:
-        _note_hint(context, state)
+        note_hint(context, state)
     left, right = windows
     of_window = ((left.start, right.start), (left.end, right.end))
     keys = tuple(pair for pair in join.keys if pair not in of_window)
@@ -190,11 +251,12 @@ def _join(context: Context, join: LogicalJoin) -> Relation:
     return replace(join, windows=windows, keys=keys, states=states)
 
 
-def _note_hint(context: Context, state: StateInput) -> None:
-    """Warn of a STATE_TTL hint for rows that the watermark removes."""
+def note_hint(
+    context: Context, state: StateInput, reason: str = "its rows are kept until the watermark passes their window"
+) -> None:
+    """Warn of a STATE_TTL hint for rows that the watermark removes; ``reason`` is how long they are kept."""
     if state.hint is None or context.batch:
         return
-    reason = "its rows are kept until the watermark passes their window"
     context.ledger.losers[state.hint.offset] = ("refused", reason)
     message = f"STATE_TTL key '{state.name}' has no effect: {reason}"
     context.report.warn_of_hint(
@@ -211,7 +273,13 @@ def _warn_of_regular(context: Context, aggregate: LogicalAggregate) -> None:
     window = windows[-1]
     message = "these groups have only a part of the window: this is a regular aggregation, whose groups never end"
     advice = "write GROUP BY window_start, window_end: then a group ends when the watermark passes its window"
-    if keys & window.starts and keys & window.ends:
+    if keys & window.starts and keys & window.ends and window.window.processing_time:
+        message = (
+            "these windows of processing time are not right below their groups: this is a regular aggregation, whose "
+            "groups never end"
+        )
+        advice = "group the rows of the window function"
+    elif keys & window.starts and keys & window.ends:
         message = "these groups are not the sessions: this is a regular aggregation, whose groups never end"
         advice = (
             "group by the columns of PARTITION BY, window_start and window_end, and filter the table before SESSION"

@@ -134,6 +134,8 @@ def _through_join(join: LogicalJoin, parts: Parts) -> Relation:
     left = {f.id for f in join.left.fields}
     right = {f.id for f in join.right.fields}
     above_to, on_to = _FROM_ABOVE[join.join_type], _FROM_ON[join.join_type]
+    if join.as_of is not None:  # without some of the versions, older ones would last longer
+        above_to, on_to = above_to.replace("r", ""), on_to.replace("r", "")
 
     def to_left(ids: set[int]) -> bool:
         return bool(ids) and ids <= left

@@ -1,7 +1,7 @@
 """Decides if a field is a rowtime: a table's column with a WATERMARK, which the query has passed on unchanged.
 
 Only then does the watermark of the table hold for the rows. As in Flink, a rowtime passes through columns, filters,
-UNION ALL, lookups and the last row of each key; a window has a rowtime of its own, ``window_time``.
+UNION ALL, lookups and the first or last row of each key; a window has a rowtime of its own, ``window_time``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import assert_never
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import Call, Expr, Field, FieldRef, factored_conjuncts, substitute
+from hintplan.planner.properties.intervals import BoundedTimes, bounded_times
 from hintplan.planner.properties.windows import grouped_window, joined_windows, ranked_window, windows_of
 from hintplan.planner.relations import (
     Item,
@@ -20,6 +21,7 @@ from hintplan.planner.relations import (
     LogicalExpand,
     LogicalJoin,
     LogicalLookupJoin,
+    LogicalOver,
     LogicalPassthrough,
     LogicalRowNumber,
     LogicalScan,
@@ -29,6 +31,7 @@ from hintplan.planner.relations import (
     LogicalWindow,
     LogicalWindowAggregate,
     Relation,
+    identity,
 )
 
 _DECLARE = "declare WATERMARK FOR ts AS ts - INTERVAL '5' SECOND in its table"
@@ -37,10 +40,11 @@ _UNCHANGED = "pass the column on unchanged; a computed column of the table can h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """The reason why a field is no rowtime, and what to write."""
+    """The reason why a field is no rowtime, and what to write; ``instead`` is the rowtime of its table."""
 
     reason: str
     advice: str
+    instead: str | None = None
 
 
 def why_no_rowtime(
@@ -60,7 +64,7 @@ def why_no_rowtime(
         case LogicalValues():
             return Lost(reason="it is a value of the query itself", advice=_DECLARE)
         case LogicalJoin():
-            return _of_join(context, relation, field)
+            return _of_join(context, relation, field, conditions)
         case LogicalExpand():
             return _passed(context, relation.input, relation.passed, field)
         case LogicalAggregate():
@@ -86,6 +90,9 @@ def why_no_rowtime(
             if relation.is_session and not is_own:
                 return _PASSED
             return why_no_rowtime(context, relation.input, relation.time if is_own else field)
+        case LogicalOver() if relation.in_stream == "column":
+            reason = "it comes from OVER by another column, whose rows may change at any time"
+            return Lost(reason=reason, advice="order by the rowtime, or put the window below OVER")
         case LogicalPassthrough():
             return _passed(context, relation.input, relation.input.fields, field)
         case _:
@@ -99,7 +106,8 @@ def _of_scan(context: Context, scan: LogicalScan, field: Field) -> Lost | None:
         return Lost(reason=f"table '{scan.declared}' has no WATERMARK", advice=advice)
     if watermark.column != field.name:
         reason = f"the WATERMARK of table '{scan.declared}' is for '{watermark.column}'"
-        return Lost(reason=reason, advice=f"write DESCRIPTOR({watermark.column}), or change the WATERMARK")
+        advice = f"write DESCRIPTOR({watermark.column}), or change the WATERMARK"
+        return Lost(reason=reason, advice=advice, instead=watermark.column)
     return None
 
 
@@ -109,9 +117,46 @@ _PASSED = Lost(
 )
 
 
-def _of_join(context: Context, join: LogicalJoin, field: Field) -> Lost | None:
-    """Return the same for a join, through which only the time of joined windows passes."""
+BOUNDED_JOINS = ("inner", "left", "right", "full")
+"""The types of joins that can be interval joins, as in Flink."""
+
+
+def interval_of(context: Context, join: LogicalJoin, conditions: tuple[Expr, ...] = ()) -> BoundedTimes | None:
+    """Return the interval of a join that bounds the rowtimes of its sides, and the remaining conditions; else None.
+
+    ``conditions`` come from calcs above, and belong to an inner join.
+    """
+    if join.interval is not None:
+        return BoundedTimes(interval=join.interval, remaining=join.on)
+    if join.join_type not in BOUNDED_JOINS or join.as_of is not None or joined_windows(join) is not None:
+        return None
+    above: tuple[Expr, ...] = ()
+    if join.join_type == "inner":
+        values = {i.field.id: i.expr for i in join.items}
+        above = tuple(substitute(condition, values) for condition in conditions)
+    for bounded in bounded_times(join, (*join.on, *above)):
+        sides = (join.left, bounded.interval.left), (join.right, bounded.interval.right)
+        if all(why_no_rowtime(context, side, time) is None for side, time in sides):
+            return bounded
+    return None
+
+
+def _of_join(context: Context, join: LogicalJoin, field: Field, conditions: tuple[Expr, ...]) -> Lost | None:
+    """Return the same for a join, through which the time of joined windows passes, the times of an interval, or the
+    left time of a temporal join.
+    """
     expression = next(i.expr for i in join.items if i.field.id == field.id)
+    if join.as_of is not None and isinstance(expression, FieldRef):
+        if expression.field in join.left.fields:
+            return why_no_rowtime(context, join.left, expression.field)
+        return Lost(reason="it is the time of a version", advice="take the time of the left side of the temporal join")
+    bounded = interval_of(context, join, conditions)
+    if bounded is not None and isinstance(expression, FieldRef):
+        times = bounded.interval.left, bounded.interval.right
+        if expression.field.id in (time.id for time in times):
+            return None
+        names = " and ".join(f"'{time.name}'" for time in times)
+        return Lost(reason=f"it has passed a join by {names}", advice="name one of the two times of the interval join")
     windows = joined_windows(join)
     if windows is None or not isinstance(expression, FieldRef):
         reason = "it has passed a join, whose rows may come at any time"
@@ -130,11 +175,19 @@ def _of_calc(context: Context, calc: LogicalCalc, field: Field, conditions: tupl
         return _passed(
             context, calc.input, calc.input.fields, expression.field, (*factored_conjuncts(calc.filter), *moved)
         )
-    if isinstance(calc.input, LogicalScan) and _computes_declared(context, calc.input, field):
-        return _of_scan(context, calc.input, field)
+    scan = _below_filters(calc.input)
+    if isinstance(scan, LogicalScan) and _computes_declared(context, scan, field):
+        return _of_scan(context, scan, field)
     if isinstance(expression, Call) and expression.function == "CAST":
         return Lost(reason="a CAST makes a plain time of it", advice=_UNCHANGED)
     return Lost(reason="an expression computes it", advice=_UNCHANGED)
+
+
+def _below_filters(relation: Relation) -> Relation:
+    """Return the relation below calcs that only filter, which a pass may have pushed below computed columns."""
+    while isinstance(relation, LogicalCalc) and relation.items == identity(relation.input.fields):
+        relation = relation.input
+    return relation
 
 
 def _computes_declared(context: Context, scan: LogicalScan, field: Field) -> bool:
@@ -165,7 +218,7 @@ def _aggregated(keys: tuple[Field, ...], field: Field) -> Lost:
 def _of_numbers(
     context: Context, numbered: LogicalRowNumber, field: Field, conditions: tuple[Expr, ...]
 ) -> Lost | None:
-    """Return the same for a query with ROW_NUMBER(), through which only the last row by the rowtime passes it on."""
+    """Return the same for a query with ROW_NUMBER(): only the first or the last row by the rowtime passes it on."""
     taken = numbered.offered(conditions)
     limited: Relation = numbered if taken is None else taken[0]
     if isinstance(limited, LogicalCalc):  # the number is constant
@@ -174,7 +227,8 @@ def _of_numbers(
     window = ranked_window(numbered)
     if window is not None and field.id not in window.times:
         return _PASSED
-    if window is None and not is_last_by_time(limited, field):
+    is_first = limited.is_at_watermark and limited.order[0].field.id == field.id
+    if window is None and not is_first and not is_last_by_time(limited, field):
         reason = "it has passed ROW_NUMBER(), whose rows may change at any time"
         return Lost(reason=reason, advice="put the window below ROW_NUMBER(), and number the rows of each window")
     return _passed(context, numbered.input, numbered.input.fields, field)

@@ -7,6 +7,7 @@ from typing import assert_never
 from hintplan.planner.context import Context
 from hintplan.planner.expressions import scalars
 from hintplan.planner.expressions.typed import Field, FieldRef
+from hintplan.planner.properties.windows import grouped_window
 from hintplan.planner.relations import (
     LogicalAggregate,
     LogicalCalc,
@@ -19,6 +20,7 @@ from hintplan.planner.relations import (
     LogicalUnion,
     LogicalUnnest,
     LogicalValues,
+    LogicalWindow,
     LogicalWindowAggregate,
     Relation,
     inputs_of,
@@ -40,9 +42,16 @@ def is_processing_time(relation: Relation, field: int) -> bool:
         case LogicalUnion():
             position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
             return position is not None and all(is_processing_time(r, r.fields[position].id) for r in relation.inputs)
+        case LogicalWindow() if field == relation.window_time.id:
+            return relation.window.processing_time
+        case LogicalWindowAggregate() if relation.window_time is not None and field == relation.window_time.id:
+            return relation.window.processing_time
+        case LogicalAggregate():
+            grouped = grouped_window(relation)
+            return grouped is not None and field in grouped.times and grouped.window.processing_time
         case LogicalPassthrough():
             return is_processing_time(relation.input, field)
-        case LogicalScan() | LogicalValues() | LogicalAggregate() | LogicalWindowAggregate() | LogicalExpand():
+        case LogicalScan() | LogicalValues() | LogicalWindowAggregate() | LogicalExpand():
             return False
         case _:
             assert_never(relation)

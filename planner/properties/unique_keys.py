@@ -93,6 +93,8 @@ def _of_join(join: LogicalJoin, tables: Mapping[str, Table]) -> Keys:
     left = unique_keys(join.left, tables)
     if join.join_type in ("semi", "anti"):
         return left
+    if join.as_of is not None:  # a row meets at most one version
+        return _shown(left, join.items)
     right = unique_keys(join.right, tables)
     left_columns, right_columns = {f.id for f, _ in join.keys}, {f.id for _, f in join.keys}
     if join.windows is not None:
@@ -138,14 +140,17 @@ def is_insert_only(relation: Relation) -> bool:
             itself = not relation.changelog
         case LogicalValues():
             itself = True
+        case LogicalJoin() if relation.as_of is not None:
+            return is_insert_only(relation.left)
         case LogicalJoin():
-            itself = relation.join_type in ("inner", "semi") or joined_windows(relation) is not None
+            by_time = relation.interval is not None or relation.is_bounded or joined_windows(relation) is not None
+            itself = by_time or relation.join_type in ("inner", "semi")
         case LogicalAggregate():
-            if grouped_window(relation) is not None:
-                return True
+            if (window := grouped_window(relation)) is not None:
+                return not window.updates
             itself = not relation.calls
         case LogicalWindowAggregate():
-            return True
+            return relation.fire is None or not relation.fire.updates
         case LogicalRowNumber():
             itself = not relation.takes_back or ranked_window(relation) is not None
         case LogicalPassthrough():

@@ -42,7 +42,8 @@ Ids = frozenset[int]
 class WindowFields:
     """The ids of the fields that hold the start, the end and the time of one window; a session has ``keys``.
 
-    ``keys`` is None for other windows, and for a session whose keys are no longer all there.
+    ``keys`` is None for other windows, and for a session whose keys are no longer all there. A window ``in_groups`` is
+    a window in GROUP BY. Above its aggregate it is no window, and its results may have ``updates``.
     """
 
     window: Window
@@ -50,6 +51,8 @@ class WindowFields:
     ends: Ids
     times: Ids
     keys: tuple[Ids, ...] | None = None
+    in_groups: bool = False
+    updates: bool = False
 
     @property
     def ids(self) -> Ids:
@@ -96,7 +99,9 @@ def windows_of(relation: Relation) -> Windows:
         case LogicalAggregate():
             keys = frozenset(f.id for f in relation.keys)
             grouped = grouped_window(relation)
-            return () if grouped is None else (grouped.mapped(lambda ids: ids & keys),)
+            if grouped is None or grouped.in_groups:
+                return ()
+            return (grouped.mapped(lambda ids: ids & keys),)
         case LogicalWindowAggregate():
             return _of_aggregate(relation)
         case LogicalUnion():
@@ -111,6 +116,8 @@ def windows_of(relation: Relation) -> Windows:
                 ends=frozenset((relation.end.id,)),
                 times=frozenset((relation.window_time.id,)),
                 keys=tuple(frozenset((f.id,)) for f in relation.keys) if relation.is_session else None,
+                in_groups=relation.fire is not None,
+                updates=relation.fire is not None and relation.fire.updates,
             )
             return (own,) if relation.is_session else (*windows_of(relation.input), own)
         case LogicalCache() | LogicalWatermark():
@@ -152,7 +159,7 @@ def _ranked(numbered: LogicalRowNumber, windows: Windows) -> WindowFields | None
 
 def joined_windows(join: LogicalJoin) -> tuple[Attached, Attached] | None:
     """Return the equal windows of both sides that the equalities of ``join`` compare, or None."""
-    if join.windows is not None:
+    if join.windows is not None or join.as_of is not None:
         return join.windows
     pairs = tuple(equal_fields(join))
     return _joined(pairs, windows_of(join.left), windows_of(join.right)) if pairs else None
@@ -194,6 +201,8 @@ def _of_join(join: LogicalJoin) -> Windows:
 
 
 def _of_aggregate(aggregate: LogicalWindowAggregate) -> Windows:
+    if aggregate.fire is not None:
+        return ()
     start, end, time = (
         frozenset[int]() if f is None else frozenset((f.id,))
         for f in (aggregate.start, aggregate.end, aggregate.window_time)

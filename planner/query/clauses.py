@@ -16,8 +16,10 @@ from hintplan.planner.translation.translator import only
 
 _IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
 
+UNSORTED = ("ORDER BY is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}")
+"""The message and the advice for an order of a stream that does not begin with a rowtime."""
+
 _WITHOUT_LIMIT = {
-    "order": ("ORDER BY is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}"),
     "offset": (
         "OFFSET is not supported in streaming without LIMIT, by Flink neither",
         f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}",
@@ -62,18 +64,18 @@ _TOP = "top"
 
 
 def refuse_clauses(context: Context, node: exp.Expr) -> None:
-    """Refuse clauses that no query supports, and clauses that only batch jobs support.
-
-    ORDER BY without LIMIT is allowed below the top of a query: the order has no effect there.
-    """
+    """Refuse clauses that no query supports, and clauses that only batch jobs support."""
     unlimited = {} if context.batch or node.args.get("limit") else _WITHOUT_LIMIT
-    if not node.meta.get(_TOP):
-        unlimited = {key: words for key, words in unlimited.items() if key != "order"}
     for key, (message, advice) in {**unlimited, **_CLAUSES}.items():
         clause = node.args.get(key)
         if clause:
             place = clause[0] if isinstance(clause, list) else clause
             raise context.source.error(message, offset_of(place) or offset_of(node), advice)
+
+
+def is_top(node: exp.Expr) -> bool:
+    """Return True if the block ``node`` is the whole query, whose order its readers see."""
+    return bool(node.meta.get(_TOP))
 
 
 def clauses_of(node: exp.Expr) -> frozenset[str]:

@@ -24,6 +24,7 @@ from hintplan.planner.expressions.typed import (
     literal,
     substitute,
 )
+from hintplan.planner.properties.rowtimes import interval_of
 from hintplan.planner.query.cached_results import cached_table
 from hintplan.planner.query.clauses import check_clauses_read, read_clauses
 from hintplan.planner.query.columns import filtered, rename_columns
@@ -32,12 +33,12 @@ from hintplan.planner.query.domains import over_domain
 from hintplan.planner.query.hint_scope import BlockHints
 from hintplan.planner.query.sources.inputs import alias_of, find_table, inputs_of_source, is_lateral_query
 from hintplan.planner.query.sources.laterals import lateral
-from hintplan.planner.query.sources.lookups import LookupClause, check_time, lookup_join
+from hintplan.planner.query.sources.lookups import LookupClause, lookup_join, rowtime_of
 from hintplan.planner.query.sources.scans import scan_table, single_row
 from hintplan.planner.query.sources.unnests import elements, unnested
 from hintplan.planner.query.sources.windows import windowed
 from hintplan.planner.query.syntax_rewrites import parse_simplified_query
-from hintplan.planner.relations import Item, LogicalCalc, LogicalJoin, Relation, StateInput, identity
+from hintplan.planner.relations import AsOf, Item, LogicalCalc, LogicalJoin, Relation, StateInput, identity
 from hintplan.planner.statements.model import CreateView
 from hintplan.planner.syntax.dialect import is_comma_join, offset_of
 from hintplan.planner.syntax.problems import FollowUp
@@ -205,9 +206,11 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
     correlated: tuple[Expr, ...] = ()
     one_group: OneGroup | None = None
     side, version = _word(join, "side"), join.this.args.get("version")
+    rowtime: Field | None = None
     if version is not None:
         right = _input(compiler, join.this, looked_up=True)
-        check_time(context, version, left.relation, left.scope, right.relation)
+        rowtime = rowtime_of(context, version, left.relation, left.scope, right.relation)
+        _check_side(context, join, rowtime)
     elif is_lateral:
         _check_lateral(context, join)
         query = compiler.lateral(join.this, left.scope)
@@ -224,7 +227,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
     _check_names(context, left, right.scope.inputs)
     parts, scope, merged = _condition(compiler, left, right, join)
     # With wrong options it is unknown whether the table supports lookups; its columns are known in any case.
-    if version is not None and not context.source.problems.unsure:
+    if version is not None and rowtime is None and not context.source.problems.unsure:
         name = right.name or "_".join(right.relation.base)
         lookup = LookupClause(
             name=name,
@@ -246,10 +249,15 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
             StateInput(name=left.name, hint=hints.of(left.name)),
             StateInput(name=right.name, hint=hints.of(right.name)),
         ),
+        as_of=None
+        if rowtime is None
+        else AsOf(left_time=rowtime, place=offset_of(version), right_place=offset_of(join.this.this)),
         offset=offset,
         base=(*left.relation.base, *right.relation.base),
         block=compiler.block,
     )
+    if relation.join_type != "inner" and interval_of(context, relation) is not None:
+        relation = replace(relation, is_bounded=True)
     if one_group is not None:
         kept = left.relation.fields
         row = _with_one_row(relation, kept, one_group, parts, outer=side == "LEFT", block=compiler.block)
@@ -296,19 +304,27 @@ def _word(join: exp.Join, part: str) -> str:
 def _check_form(context: Context, join: exp.Join) -> None:
     """Refuse kinds of joins that hintplan does not support."""
     source, offset = context.source, offset_of(join)
-    method, kind, side = (_word(join, part) for part in ("method", "kind", "side"))
+    method, kind = _word(join, "method"), _word(join, "kind")
     if kind in ("SEMI", "ANTI"):
         raise source.error(f"{kind} JOIN is not supported", offset, "write WHERE [NOT] EXISTS (SELECT ...)")
     if kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
         raise source.error(
             f"{method} {kind} JOIN is not supported".replace("  ", " ").strip(), offset, "write JOIN ... ON"
         )
-    if join.this.args.get("version") is not None and side not in ("", "LEFT"):
-        message = f"a lookup join cannot be a {side} JOIN: a lookup does not read all rows of the table"
-        raise source.error(message, offset, "write JOIN or LEFT JOIN")
     conditional = join.args.get("on") is not None or join.args.get("using") or method
     if not conditional and not is_comma_join(join) and kind != "CROSS":
         raise source.error("this JOIN has no condition", offset, "add ON left.column = right.column")
+
+
+def _check_side(context: Context, join: exp.Join, rowtime: Field | None) -> None:
+    """Refuse RIGHT and FULL JOINs with FOR SYSTEM_TIME AS OF."""
+    side = _word(join, "side")
+    if side in ("", "LEFT"):
+        return
+    message = f"a lookup join cannot be a {side} JOIN: a lookup does not read all rows of the table"
+    if rowtime is not None:
+        message = f"a temporal join cannot be a {side} JOIN: the right side has versions, not rows to be kept"
+    raise context.source.error(message, offset_of(join), "write JOIN or LEFT JOIN")
 
 
 def _condition(

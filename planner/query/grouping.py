@@ -29,6 +29,7 @@ from hintplan.planner.expressions.typed import (
 from hintplan.planner.properties.windows import windows_of
 from hintplan.planner.query.columns import check_own, column_for, filtered, projections
 from hintplan.planner.query.compiler import QueryCompiler
+from hintplan.planner.query.group_windows import GroupWindow, check_arguments, group_window
 from hintplan.planner.query.ordering import SortKeys
 from hintplan.planner.query.select_aliases import instead_of_position, refuse_aliases
 from hintplan.planner.query.subquery_kinds import sub_queries_in
@@ -123,13 +124,14 @@ def groups_of(
 ) -> Groups:
     """Aggregate ``rows`` by the keys of ``select`` and by the columns ``by``."""
     context = compiler.context
-    groups = _groups(context, select, rows.scope)
+    window = group_window(context, select, rows.relation, rows.scope, compiler.block)
+    groups = _groups(context, select, rows.scope, window)
     if by and len(groups.sets) > 1:
         message = "GROUPING SETS, CUBE and ROLLUP in a query that is compared with another are not supported"
         raise context.source.error(message, offset_of(select.args["group"]), "write UNION ALL of the groups")
-    clauses = _clauses(compiler, select, rows.scope, order)
-    _check_own(context, rows, groups, clauses)
-    grouped = _aggregated(compiler, select, rows, groups, clauses, by)
+    clauses = _clauses(compiler, select, rows.scope, order, window)
+    _check_own(context, rows, groups, clauses, window)
+    grouped = _aggregated(compiler, select, rows, groups, clauses, by, window)
     results = {f.id for f in grouped.results.values()} | (
         {grouped.group_id.id} if grouped.group_id is not None else set()
     )
@@ -159,22 +161,28 @@ def groups_of(
     )
 
 
-def _check_own(context: Context, rows: GroupedInput, groups: GroupingSets, clauses: _Clauses) -> None:
+def _check_own(
+    context: Context, rows: GroupedInput, groups: GroupingSets, clauses: _Clauses, window: GroupWindow | None
+) -> None:
     """Refuse columns of an outer block outside WHERE, if ``rows.called`` is set."""
     if rows.scope.parent is None or not rows.called:
         return
     own = {f.id for f in rows.relation.fields} | {f.id for value in clauses.values.values() for f in value.fields}
+    own |= set() if window is None else {f.id for f in window.fields}
     sorted_by = (e for e in clauses.sorted_by if e is not None)
     for root in (*(e for _, e in clauses.selected), *clauses.having, *sorted_by, *groups.keys):
         check_own(context, root, own, rows.called)
 
 
-def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: SortKeys) -> _Clauses:
+def _clauses(
+    compiler: QueryCompiler, select: exp.Select, scope: Scope, order: SortKeys, window: GroupWindow | None
+) -> _Clauses:
     context, having = compiler.context, select.args.get("having")
     nodes = [*select.expressions, *([] if having is None else [having])]
     translator = clause_translator(context, scope, "SELECT", aggregates=True)
     values = compiler.values(translator, sub_queries_in(nodes))
-    translator = replace(translator, values={place: value.worth for place, value in values.items()})
+    worths = {place: value.worth for place, value in values.items()}
+    translator = replace(translator, values=worths if window is None else {**worths, **window.values})
     selected = tuple(projections(context, select, translator))
     conditions: tuple[Expr, ...] = ()
     if having is not None:
@@ -192,11 +200,14 @@ def _aggregated(
     groups: GroupingSets,
     clauses: _Clauses,
     by: tuple[Field, ...],
+    window: GroupWindow | None,
 ) -> _Grouped:
     context, relation, calls = compiler.context, rows.relation, clauses.calls
     check_retractions(context, calls, relation)
+    if window is not None:
+        check_arguments(context, window, calls)
     computed: list[Item] = []
-    outer = _outer_fields(relation, (*groups.keys, *calls))
+    outer = _outer_fields(relation, (*(key for key in groups.keys if window is None or key != window.key), *calls))
     key_fields = tuple(column_for(context, k, computed, apart=outer) for k in groups.keys)
     by_keys, several = computed, len(groups.sets) > 1
     if several:  # a grouping set makes keys NULL, but not arguments, so an argument needs its own column
@@ -212,6 +223,9 @@ def _aggregated(
             block=compiler.block,
         )
     group_id: Field | None = None
+    if window is not None:
+        relation = window.over(relation, (*by, *key_fields))
+        by = (*by, *window.keys)
     if several:
         relation, key_fields, groups, group_id = _expanded(context, groups, key_fields, relation, compiler.block)
     grouped = LogicalAggregate(
@@ -304,13 +318,15 @@ def _expanded(
     return expand, (*fixed, *(i.field for i in items)), reduced, expand.group_id
 
 
-def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
+def _groups(context: Context, select: exp.Select, scope: Scope, window: GroupWindow | None) -> GroupingSets:
     source, group = context.source, select.args.get("group")
     if group is not None:
         only(source, group, "expressions", "all")
     translator = clause_translator(context, scope, "GROUP BY")
 
     def column(node: exp.Expr) -> Expr:
+        if window is not None and node is window.node:
+            return window.key
         refuse_aliases(source, scope, select, node, "GROUP BY")
         expression = translator.expression(node)
         if expression is not UNKNOWN and expression.type.root in ("NULL", "INTERVAL"):

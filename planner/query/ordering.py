@@ -1,7 +1,7 @@
 """ORDER BY, LIMIT, OFFSET and FETCH of a block, of a query in parentheses, and of a set operation.
 
-A stream compiles them to row numbers with an upper limit (Flink's SortLimit and Limit), so it has no order without
-LIMIT. Below the top of a query, a stream drops an order without a limit.
+A stream compiles them to row numbers with an upper limit (Flink's SortLimit and Limit). Without LIMIT, it sorts by a
+rowtime only, as the watermark passes the rows. Below the top of a query, a stream drops an order without a limit.
 
 A sort key is a position in the output, the name or alias of an output column, or an expression. An output name hides a
 column of FROM. As in Flink, NULLs sort below all other values unless NULLS FIRST or LAST is given.
@@ -16,6 +16,9 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, FieldRef, literal
+from hintplan.planner.properties.rowtimes import why_no_rowtime
+from hintplan.planner.properties.time_attributes import is_row_time
+from hintplan.planner.query.clauses import UNSORTED, is_top
 from hintplan.planner.query.columns import filtered, projections
 from hintplan.planner.relations import Item, LogicalCalc, LogicalRowNumber, LogicalSort, Relation, SortItem, identity
 from hintplan.planner.syntax.dialect import offset_of, starts_at
@@ -23,6 +26,7 @@ from hintplan.planner.translation.expressions import clause_translator
 from hintplan.planner.translation.scope import Input, Scope
 from hintplan.planner.translation.translator import Translator, only
 from hintplan.plans.declarations.types import parse_type
+from hintplan.plans.errors import SqlError
 from hintplan.plans.operators.rank import NUMBER_TYPE
 from hintplan.plans.operators.sort import MOST_ROWS, UNSORTABLE
 
@@ -183,8 +187,11 @@ def _sorted(
     order = _order(context, keys, fields)
     if not context.batch and node.args.get("limit") is not None:
         return first_of_each(context, node, relation, keys, fields, (), block)
+    changing = None
     if not context.batch and node.args.get("offset") is None:
-        return relation  # readers of a stream get its rows in the order of arrival
+        if not is_top(node):
+            return relation  # readers of a stream get its rows in the order of arrival
+        changing = _sortable_in_stream(context, node, relation, order)
     offset, limit = _rows(context, node)
     return LogicalSort(
         input=relation,
@@ -192,9 +199,26 @@ def _sorted(
         offset=offset,
         limit=limit,
         place=starts_at(node, *CLAUSES),
+        changing=changing,
         base=relation.base,
         block=block,
     )
+
+
+def _sortable_in_stream(context: Context, node: exp.Expr, relation: Relation, order: Sequence[SortItem]) -> SqlError:
+    """Return the error to raise if the rows can change. Raise SqlError if ``order`` does not begin with a rowtime."""
+    place, first = offset_of(node.args["order"]) or offset_of(node), order[0]
+    message, advice = UNSORTED
+    lost = why_no_rowtime(context, relation, first.field)
+    if lost is not None:
+        if is_row_time(context, relation, first.field):
+            message, advice = f"{message}: '{first.field.name}' is no rowtime here: {lost.reason}", lost.advice
+        raise context.source.error(message, place, advice)
+    if first.descending:
+        message = f"{message} by descending time, by Flink neither: the last row may always come later"
+        raise context.source.error(message, place, f"write ORDER BY {first.field.name}, or add LIMIT")
+    message = f"ORDER BY {first.field.name} takes rows that are only added, but these rows can change"
+    return context.source.error(message, place, "sort the rows before they are aggregated or joined, or add LIMIT")
 
 
 def _order(context: Context, keys: SortKeys, fields: Sequence[Field]) -> tuple[SortItem, ...]:

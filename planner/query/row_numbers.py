@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import BOOLEAN, Expr, Field, FieldRef, Literal
+from hintplan.planner.properties.rowtimes import why_no_rowtime
 from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.relations import Item, LogicalCalc, LogicalRowNumber, Relation, SortItem, identity
@@ -119,14 +120,18 @@ def _ordered(
     is_time = arrival[0] or (
         is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULLs sort lowest
     )
+    by_time = is_time and len(items) == 1 and (context.batch or is_insert_only(relation))
+    # Flink emits the first row by rowtime when the watermark passes it.
+    by_rowtime = by_time and not context.batch and not arrival[0] and not first.descending
     number = context.field(window.parent.alias if isinstance(window.parent, exp.Alias) else "", _NUMBER)
     return LogicalRowNumber(
         input=relation,
         partition=tuple({field.id: field for field in partition}.values()),
         order=tuple(order.values()),
         latest=latest,
-        by_time=is_time and len(items) == 1 and (context.batch or is_insert_only(relation)),
+        by_time=by_time,
         number=number,
+        by_rowtime=by_rowtime and why_no_rowtime(context, relation, first.field) is None,
         unlimited=source.error(
             "ROW_NUMBER() needs a condition with the largest number that is kept",
             place,

@@ -1,19 +1,23 @@
-"""Refuses window functions (OVER) in a stream. The message states whether Flink runs them there, and if not, why.
+"""Decides how a stream orders the rows of window functions (OVER), and refuses functions that it cannot compute.
 
-This module knows what Flink's planner accepts in a stream; it compiles nothing.
+A message states whether Flink runs the function there, and if not, why. This module knows what Flink's planner accepts
+in a stream; it compiles nothing.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import Expr, FieldRef
-from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
+from hintplan.planner.properties.rowtimes import why_no_rowtime
+from hintplan.planner.properties.time_attributes import is_processing_time
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.properties.windows import windows_of
-from hintplan.planner.query.row_numbers import partitioned
-from hintplan.planner.relations import Relation
+from hintplan.planner.query.row_numbers import add_columns, partitioned
+from hintplan.planner.relations import LogicalOver, OverItem, Relation
 from hintplan.planner.syntax.dialect import offset_of
 from hintplan.planner.translation.translator import Translator
 from hintplan.plans.errors import SqlError
@@ -25,24 +29,56 @@ _FIRST_ROWS = "write ROW_NUMBER() and WHERE n <= 3, which numbers equal rows as 
 _INSTEAD = "use GROUP BY; batch mode allows them in SELECT, QUALIFY and ORDER BY"
 
 
-def refused_in_stream(
+def check_in_stream(
     context: Context, window: exp.Window, name: str, relation: Relation, translator: Translator
-) -> SqlError:
-    """Return the error for ``window``, a call of ``name`` that is not ROW_NUMBER."""
+) -> None:
+    """Raise SqlError if a stream cannot compute ``window``, a call of ``name`` that is not ROW_NUMBER."""
     order, partition = partitioned(context, window, translator)
     reason = _reason(context, window, name, relation, order)
-    subject, advice = "window functions (OVER) are", _INSTEAD
-    if name in _NUMBERED:
-        subject, advice = f"{name}() is", _FIRST_ROWS
-    if name in _NUMBERED and _is_of_window(relation, partition):
+    is_numbered = name in _NUMBERED
+    subject, advice = (f"{name}() is", _FIRST_ROWS) if is_numbered else ("window functions (OVER) are", _INSTEAD)
+    if is_numbered and _is_of_window(relation, partition):
         message = f"{subject} not supported in windows; Flink takes the first rows of a window by ROW_NUMBER() only"
     elif reason is not None:
         message = f"{subject} not supported in a stream, by Flink neither: {reason}"
-    elif name in _NUMBERED:
-        message = f"{subject} not supported in a stream; Flink has the numbers there, but takes no first rows by them"
     else:
-        message = f"{subject} not supported in a stream, though Flink runs this one"
-    return context.source.error(message, offset_of(window), advice)
+        return
+    raise context.source.error(message, offset_of(window), advice)
+
+
+def orders_a_stream_by_time(context: Context, relation: Relation, order: Sequence[Expr]) -> bool:
+    """Return True if a stream has the order of a rowtime or of the processing time."""
+    return len(order) == 1 and _is_time(context, relation, order[0])
+
+
+def other_window(context: Context, window: exp.Window, first: exp.Window) -> SqlError:
+    """Return the error for ``window``, which differs from the ``first`` window of its block."""
+    line = context.source.place(offset_of(first))[0]
+    message = (
+        "all window functions of a query must have the same window in a stream, in Flink too, but this one differs "
+        f"from the one in line {line}"
+    )
+    return context.source.error(message, offset_of(window), "compute one of them in a query below: FROM (SELECT ...)")
+
+
+def check_operator(context: Context, over: LogicalOver, windows: Sequence[exp.Window]) -> None:
+    """Raise SqlError for a call of the ``windows`` of an operator that a stream cannot compute."""
+    for window, call in zip(windows, over.calls, strict=True):
+        is_bounded = over.frame is not None and over.frame.start is not None
+        if call.distinct and not is_bounded:
+            message = f"{call.function} DISTINCT before OVER needs a frame with a start in a stream"
+            advice = "write ROWS BETWEEN 9 PRECEDING AND CURRENT ROW, or use GROUP BY"
+            raise context.source.error(message, offset_of(window), advice)
+        if call.distinct and not _takes_distinct(call):
+            kind = "" if call.argument is None else f" of {call.argument.type.as_nullable()}"
+            message = f"{call.function} DISTINCT{kind} before OVER is not supported in a stream"
+            raise context.source.error(message, offset_of(window), "leave out DISTINCT, or use GROUP BY")
+
+
+def _takes_distinct(call: OverItem) -> bool:
+    """Return True if equal values can count once: for numbers of values, and for sums of whole numbers."""
+    is_whole = call.argument is not None and call.argument.type.is_integer
+    return call.function == "COUNT" or (call.function in ("SUM", "AVG") and is_whole)
 
 
 def _reason(context: Context, window: exp.Window, name: str, relation: Relation, order: list[Expr]) -> str | None:
@@ -59,7 +95,7 @@ def _reason(context: Context, window: exp.Window, name: str, relation: Relation,
         return "the rows can change, and are ordered by a time attribute"
     if spec is None:
         return None
-    if "FOLLOWING" in (spec.args.get("start_side"), spec.args.get("end_side")):
+    if "FOLLOWING" in (spec.args.get("start_side"), spec.args.get("end_side")) or spec.args.get("end_side"):
         return "the frame must end with the current row"
     if spec.args.get("start") != "UNBOUNDED" and not is_time:
         return "a frame that begins with a row must be ordered by a time attribute"
@@ -73,6 +109,5 @@ def _is_of_window(relation: Relation, partition: list[Expr]) -> bool:
 
 
 def _is_time(context: Context, relation: Relation, key: Expr) -> bool:
-    if not isinstance(key, FieldRef):
-        return False
-    return is_processing_time(relation, key.field.id) or is_row_time(context, relation, key.field)
+    relation, (field,) = add_columns(context, relation, [key])
+    return is_processing_time(relation, field.id) or why_no_rowtime(context, relation, field) is None

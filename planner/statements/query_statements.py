@@ -60,13 +60,10 @@ def _check_commas(cursor: Cursor) -> None:
             raise cursor.source.error(message, before.start, "remove the ','")
     words = ["", "", "", *map(word_of, cursor.tokens)]
     for place, (token, after) in enumerate(pairwise(cursor.tokens)):
-        first, opening, previous = words[place : place + 3]
+        first, _, previous = words[place : place + 3]
         if word_of(token) in WINDOWS and after.text == "(" and previous != "AS":
-            # This applies in GROUP BY. The parser has a token of its own for SESSION.
-            if (opening, previous) != ("TABLE", "("):
-                message = f"{word_of(token)} in GROUP BY is not supported, which is Flink's old syntax for windows"
-                if previous in ("FROM", "JOIN"):
-                    message = f"{word_of(token)} in {previous} is an argument of TABLE(...)"
+            if previous in ("FROM", "JOIN"):
+                message = f"{word_of(token)} in {previous} is an argument of TABLE(...)"
                 raise cursor.source.error(message, token.start, _GROUP_INSTEAD)
             if first == "LATERAL":
                 message = f"{word_of(token)} after LATERAL is not supported, by Flink neither"

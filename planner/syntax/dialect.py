@@ -183,6 +183,8 @@ class Flink(Dialect):
             any_token: bool = False,
         ) -> exp.Expr | None:
             first = self._curr
+            # SESSION has a token of its own, which is no name of a function elsewhere.
+            any_token = any_token or first.text.upper() == "SESSION"
             call = super()._parse_function_call(functions, anonymous, optional_parens, any_token)
             if call is not None:
                 call.meta.setdefault(_START, first.start)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 
 from hintplan.planner.syntax.dialect import offset_of, select_at, select_offset
+from hintplan.planner.syntax.group_windows import is_auxiliary
 
 _ABOVE = ("qualify", "order", "limit", "offset", "distinct", "windows")
 """The clauses that belong to the block with OVER. All others belong to the block that groups."""
@@ -50,6 +51,8 @@ def above_groups(select: exp.Select, is_aggregate: Callable[[exp.Expr], bool]) -
         if is_aggregate(node) or (isinstance(node, exp.Filter) and is_aggregate(node.this)) or node in grouped:
             return column_of(node, node.name if isinstance(node, exp.Column) else "")
         if isinstance(node, exp.Anonymous) and node.name.upper() in ("GROUPING", "GROUPING_ID", "GROUP_ID"):
+            return column_of(node, "")
+        if is_auxiliary(node):
             return column_of(node, "")
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             return column_of(node, node.name)  # the lower block reports a column that is not grouped

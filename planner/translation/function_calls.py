@@ -13,6 +13,7 @@ from hintplan.planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, 
 from hintplan.planner.expressions.literals import day_of_text, time_of_day
 from hintplan.planner.expressions.typed import UNKNOWN, Expr, Literal, literal
 from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.group_windows import is_auxiliary
 from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation import aggregates, grouping_sets, json_aggregates, nested, percentiles
 from hintplan.planner.translation.json_calls import FORMS, json_call
@@ -25,6 +26,8 @@ from hintplan.plans.declarations.types import DataType, parse_type
 def function_call(t: Translator, node: exp.Expr) -> Expr:
     """Translate a call with parentheses: a cast, a constructor, or a function of any kind."""
     name, offset = node.name.upper(), offset_of(node)
+    if offset in t.values and is_auxiliary(node):
+        return t.values[offset]
     if name in ("CAST", "TRY_CAST"):
         return _cast(t, node, name)
     if name.lower() in t.functions:

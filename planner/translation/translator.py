@@ -41,7 +41,8 @@ class Translator:
 
     - ``functions`` are the user-defined functions by name in lower case.
     - ``failed`` are the names of functions whose declaration has an error.
-    - ``values`` are the values of sub-queries by offset; it is empty where sub-queries are not allowed.
+    - ``values`` are the values of sub-queries, and of functions of a group window, by offset; it is empty where these
+      are not allowed.
     - ``handlers`` translate each kind of node.
     """
 

@@ -46,11 +46,11 @@ def with_changelogs(plan: Plan) -> Plan:
     kinds: dict[str, RowKinds] = {}
     operators: list[Operator] = []
     for operator in plan.operators:
-        inputs = merged(kinds[i] for i in operator.inputs)
         if isinstance(operator, Stateful):
             upserted = partial(_upserted_by, plan, operator.id)
-            operator = operator.with_changelog(operator.derived_changelog(inputs, upserted))
-        kinds[operator.id] = operator.row_kinds(inputs, plan)
+            changes = merged(kinds[i] for i in operator.changing_inputs)
+            operator = operator.with_changelog(operator.derived_changelog(changes, upserted))
+        kinds[operator.id] = operator.row_kinds(merged(kinds[i] for i in operator.inputs), plan)
         operators.append(operator)
     return replace(plan, operators=tuple(operators))
 

@@ -65,6 +65,11 @@ def _problems(plan: Plan, assigner: WatermarkAssigner, target: str) -> Iterator[
     if source_kinds(source) != INSERT_ONLY:
         reason = f"the rows of '{scan.table}' are changes, and a late change is not a row"
         yield reason, "remove 'late-rows.target'; late changes are counted"
+    senders = {each.id for each in plan.declared if isinstance(each, WatermarkAssigner) and each.late_rows == target}
+    reading = [name for name, below in watermark_sources(plan).items() if not senders.isdisjoint(below)]
+    if reading and not any(plan.by_id[name].drops_late_rows for name in reading):
+        reason = f"'{reading[0]}' drops none: a late row still meets the rows that it keeps"
+        yield reason, "remove 'late-rows.target'; rows that come too late to be kept are counted"
     keeping = next(_keeping(plan, assigner), None)
     if keeping is not None:
         reason = f"'{keeping}' keeps rows between the watermark and the windows, so a late row is no row of the table"

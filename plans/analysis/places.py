@@ -44,12 +44,20 @@ def _below_watermark(plan: Plan, operator: Operator) -> Operator:
 
 
 def _above_watermark(plan: Plan, readers: Sequence[Operator]) -> Iterator[Operator]:
-    """Yield ``readers``; instead of the watermark of a table, yield its readers."""
+    """Yield ``readers``; instead of the watermark of a table, yield its readers.
+
+    A calc that drops no row keeps upserts as they are for readers that take them.
+    """
     for reader in readers:
         above = plan.readers[reader.id]
-        if reader.sends_watermark:
-            yield from above
-        elif isinstance(reader, Calc) and above and all(each.sends_watermark for each in above):
+        is_calc = isinstance(reader, Calc) and bool(above)
+        if reader.sends_watermark or (is_calc and all(each.sends_watermark for each in above)):
             yield from _above_watermark(plan, above)
+        elif isinstance(reader, Calc) and is_calc and reader.filter is None and _take_upserts(above):
+            yield from above
         else:
             yield reader
+
+
+def _take_upserts(readers: Sequence[Operator]) -> bool:
+    return all(reader.takes_upserts and not reader.normalizes_changes for reader in readers)

@@ -1,7 +1,8 @@
 """Finds the way of watermarks through a plan: from the operators that send them to the operators that go by them.
 
 A watermark begins at a ``watermark-assigner``. Calcs, unions and lookups pass it on, and so do operators that go by
-time. Regular joins, aggregates and other operators with state do not.
+time. Regular joins, aggregates and other operators with state do not. An operator that goes by processing time needs
+none: the time of the micro-batch is its watermark.
 
     watermark_sources(plan)  # {'window_bid': ('watermark_bid',), 'rank_window': ('window_bid',)}
 """
@@ -11,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hintplan.plans.connectors.table import reads_once
+from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.errors import Diagnostic
 from hintplan.plans.model.late_rows import nearest_senders
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import LookupJoin, Operator
 from hintplan.plans.operators.requests.lookup_settings import parks_rows
+from hintplan.plans.settings.watermark import IDLE_TIMEOUT, WATERMARK
 
 
 def time_operators(plan: Plan) -> tuple[str, ...]:
@@ -27,10 +30,13 @@ def watermark_sources(plan: Plan) -> Mapping[str, tuple[str, ...]]:
     """Return, for each operator that goes by time, the nearest operators below it that send watermarks.
 
     They are in the order of a walk over the inputs, each once. An operator that goes by time sends its watermark to the
-    operators above it.
+    operators above it. An operator that goes by processing time has none below.
     """
     operators = plan.by_id
-    return {name: tuple(dict.fromkeys(nearest_senders(operators, operators[name]))) for name in time_operators(plan)}
+    return {
+        name: () if operators[name].goes_by_clock else tuple(dict.fromkeys(nearest_senders(operators, operators[name])))
+        for name in time_operators(plan)
+    }
 
 
 def sending_tables(plan: Plan, name: str) -> tuple[str, ...]:
@@ -47,10 +53,29 @@ def sending_tables(plan: Plan, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def reading_tables(plan: Plan) -> tuple[str, ...]:
-    """Return the operators that go by the watermark of a table, and not only of other operators."""
+def first_of_time(plan: Plan) -> tuple[str, ...]:
+    """Return the operators that go by the watermark of a table, or by the clock, and not only by other operators."""
     sent = {operator.id for operator in plan.operators if operator.sends_watermark}
-    return tuple(name for name, sources in watermark_sources(plan).items() if not sent.isdisjoint(sources))
+    return tuple(
+        name
+        for name, sources in watermark_sources(plan).items()
+        if plan.by_id[name].goes_by_clock or not sent.isdisjoint(sources)
+    )
+
+
+def waking_operators(plan: Plan) -> frozenset[str]:
+    """Return the operators that have something to do at times at which no row need come.
+
+    The windows of processing time end then, a result that waits for its delay is emitted, or a source becomes idle.
+    """
+    sources = watermark_sources(plan)
+    idle = (name for name in first_of_time(plan) if any(_becomes_idle(plan.by_id[source]) for source in sources[name]))
+    return frozenset((*idle, *(operator.id for operator in plan.operators if operator.wakes)))
+
+
+def _becomes_idle(sender: Operator) -> bool:
+    settings = sender.settings.get(WATERMARK.name) if sender.sends_watermark else None
+    return settings is not None and parse_duration(str(settings.values[IDLE_TIMEOUT])) > 0
 
 
 def edges_with_marks(plan: Plan) -> frozenset[str]:
@@ -62,7 +87,7 @@ def edges_with_marks(plan: Plan) -> frozenset[str]:
     wanted: set[str] = set()
     for operator in reversed(plan.operators):
         passes = operator.id in wanted and operator.passes_watermark and not _sends(operator)
-        if operator.goes_by_time or passes:
+        if (operator.goes_by_time and not operator.goes_by_clock) or passes:
             wanted |= {*operator.inputs}
     return frozenset(have & wanted)
 
@@ -88,7 +113,7 @@ def slowest_of(plan: Plan) -> Mapping[str, tuple[str, ...]]:
         if operator.sends_watermark:
             together = tuple(name for name in plan.upstream(operator.id) if _is_waited_for(plan, name))[:1]
         sources[operator.id] = together if operator.passes_watermark else ()
-        waits = operator.goes_by_time or operator.id in carrying
+        waits = (operator.goes_by_time and not operator.goes_by_clock) or operator.id in carrying
         if waits and len(together) > max(map(len, below), default=0):
             slowest[operator.id] = together
     return {name: scans for name, scans in slowest.items() if len(scans) > 1}
@@ -116,6 +141,8 @@ def check_watermarks(plan: Plan) -> Iterator[Diagnostic]:
         return
     for name in time_operators(plan):
         operator = plan.by_id[name]
+        if operator.goes_by_clock:
+            continue
         for number, below in enumerate(operator.inputs):
             for source in dict.fromkeys(_without_watermark(plan, below)):
                 message = f"'{name}' goes by time, but no watermark reaches it from '{source}'"

@@ -14,6 +14,7 @@ from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import Operator
 
 Windows = Mapping[WindowColumns, Window]
+_DECLARED = "a table's rowtime is the column of its WATERMARK"
 
 
 def windows_of(plan: Plan) -> Mapping[str, Windows]:
@@ -87,17 +88,16 @@ def _wrong_window(
 
 
 def check_rowtimes(plan: Plan) -> Iterator[Diagnostic]:
-    """Yield a problem for each window over a column that is no rowtime, in a streaming plan."""
+    """Yield a problem for each time of an operator that is no rowtime, in a streaming plan."""
     if plan.mode == "batch":
         return
     rowtimes = rowtimes_of(plan)
     for operator in plan.operators:
-        if operator.windowing is None:
-            continue
-        column, _ = operator.windowing
-        known = rowtimes.get(operator.inputs[0], ())
-        if column in known:
-            continue
-        message = f"'{column}' is no rowtime: no watermark holds for this column of '{operator.inputs[0]}'"
-        hint = f"its rowtimes are {', '.join(known)}" if known else "a table's rowtime is the column of its WATERMARK"
-        yield Diagnostic(message=message, path=f"{operator.path}.time", hint=hint)
+        for place, path, column in operator.rowtimes_read():
+            source = operator.inputs[place]
+            known = rowtimes.get(source, ())
+            if column in known:
+                continue
+            message = f"'{column}' is no rowtime: no watermark holds for this column of '{source}'"
+            hint = f"its rowtimes are {', '.join(known)}" if known else _DECLARED
+            yield Diagnostic(message=message, path=f"{operator.path}.{path}", hint=hint)

@@ -17,7 +17,15 @@ from types import MappingProxyType
 
 from hintplan.plans.analysis.streaming_queries import Query, queries, single_queries
 from hintplan.plans.checkpoint.record import CheckpointRecord, document_of, following, recorded_plan
-from hintplan.plans.compare.carryover import QueryVerdict, StateVerdict, after_run, carried, continued, in_order
+from hintplan.plans.compare.carryover import (
+    QueryVerdict,
+    StateVerdict,
+    after_run,
+    carried,
+    continued,
+    in_order,
+    with_old_timers,
+)
 from hintplan.plans.compare.change import Change
 from hintplan.plans.compare.diff import compare_plans
 from hintplan.plans.compare.keeping import keepable
@@ -90,6 +98,8 @@ def continuation(
     before = recorded_plan(record)
     running = continued(plan, record.queries, before, share=share)
     wanted = query_records(plan, running)
+    if not share:
+        wanted = with_old_timers(record.queries, wanted)
     may_keep = {} if before is None else keepable(before, plan)
     kept = {name: may_keep[name] for name in keep if name in may_keep}
     verdicts = tuple(

@@ -26,12 +26,15 @@ from typing import Literal
 from hintplan.plans.analysis.streaming_queries import Query, queries, single_queries
 from hintplan.plans.compare.query_record import WAKING, QueryRecord, StateRecord
 from hintplan.plans.compare.sinks import continued_sinks
-from hintplan.plans.compare.sources import ENDING, ContinuedSources, Order, continued_sources, order_under
+from hintplan.plans.compare.sources import ENDING, TIMER, ContinuedSources, Order, continued_sources, order_under
 from hintplan.plans.connectors.table import sink_directory
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.late_rows import late_rows_of
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.text.counts import count
+
+_OWN = (WAKING, ENDING, TIMER)
+"""The sources of hintplan itself, which no verdict lists."""
 
 Outcome = Literal["continues", "new", "left behind", "refused"]
 SourceOutcome = Literal["new", "left behind"]
@@ -170,6 +173,22 @@ def carried(
             because = f"the plan no longer writes {' or '.join(record.sinks)}"
             verdicts.append(QueryVerdict(query=record.id, outcome="left behind", because=because, states=states))
     return tuple(verdicts)
+
+
+def with_old_timers(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> tuple[QueryRecord, ...]:
+    """Return ``wanted`` with the timers that the queries had before, which Spark Connect cannot add or remove.
+
+    A timer that nothing needs never runs out. Without its timer, an operator waits for rows.
+    """
+    before = {record.id: record for record in recorded if record.begun}
+    return tuple(_with_old_timers(before.get(record.id), record) for record in wanted)
+
+
+def _with_old_timers(old: QueryRecord | None, new: QueryRecord) -> QueryRecord:
+    if old is None:
+        return new
+    sources = (source for source in new.sources if source.table != TIMER)
+    return replace(new, sources=(*sources, *(source for source in old.sources if source.table == TIMER)))
 
 
 def after_run(
@@ -316,11 +335,11 @@ def _query(
 def _sources(old: QueryRecord, new: QueryRecord, found: ContinuedSources) -> Iterator[SourceVerdict]:
     """Yield the sources that the query begins to read, and the sources that it no longer reads."""
     for source in new.sources:
-        if source.operator not in found.origins and source.table not in (WAKING, ENDING):
+        if source.operator not in found.origins and source.table not in _OWN:
             yield SourceVerdict(operator=source.operator, table=source.table, outcome="new")
     origins = set(found.origins.values())
     for source in old.sources:
-        if source.operator not in origins and source.table not in (WAKING, ENDING) and not source.late:
+        if source.operator not in origins and source.table not in _OWN and not source.late:
             yield SourceVerdict(operator=source.operator, table=source.table, outcome="left behind")
 
 

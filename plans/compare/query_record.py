@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from hintplan.plans.analysis.streaming_queries import Query, path_to
-from hintplan.plans.analysis.watermarks import reading_tables
+from hintplan.plans.analysis.watermarks import first_of_time, waking_operators
 from hintplan.plans.compare.lineage import keeps_state, state_lineages
-from hintplan.plans.compare.sources import ENDING, Order, SourceRecord
+from hintplan.plans.compare.sources import ENDING, TIMER, Order, SourceRecord, waking_name, woken_operator
 from hintplan.plans.connectors.table import sink_directory
 from hintplan.plans.frozen import frozen
 from hintplan.plans.model.late_rows import late_rows_of
@@ -91,6 +91,11 @@ class QueryRecord:
         return f"{self.id}/logs.{self.generation}" if self.generation else self.id
 
     @property
+    def timers(self) -> tuple[str, ...]:
+        """The operators that have a timer."""
+        return tuple(woken_operator(source.operator) for source in self.sources if source.table == TIMER)
+
+    @property
     def readers(self) -> tuple[str, ...]:
         """The operator that reads each of Spark's sources, the first one if there are several; empty if unknown."""
         if not self.order:
@@ -103,7 +108,7 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
     """Return the record of each query when ``plan`` runs as ``queries``."""
     operators, places = plan.by_id, {operator.id: place for place, operator in enumerate(plan.operators)}
     lineages = state_lineages(plan)
-    ended = frozenset(reading_tables(plan))
+    ended, waking = frozenset(first_of_time(plan)), waking_operators(plan)
     records = []
     for query in queries:
         order = operators_of(operators, query)
@@ -128,11 +133,22 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
             for name in order
             if _gives_rows(operators[name]) or operators[name].parks_rows or name in ended
         )
+        timers = tuple(
+            SourceRecord(
+                operator=waking_name(name),
+                table=TIMER,
+                lineage=lineages[name],
+                places=instances[name],
+                late=name not in wanted,
+            )
+            for name in order
+            if name in waking
+        )
         records.append(
             QueryRecord(
                 id=query.id,
                 sinks=query.sinks,
-                sources=sources,
+                sources=(*sources, *timers),
                 states=states,
                 files=tuple(_files(plan, query)),
                 names=query.names,

@@ -1,7 +1,8 @@
 """Matches the sources of a query with the sources of another plan, by the table that is read and by lineage.
 
-A source is a scan, rows of the plan, or the timer that wakes parked rows. Spark's logs have the position in each source
-by its number. A record has these numbers, so a plan with other sources can continue the sources that remain.
+A source is a scan, rows of the plan, or a timer that wakes parked rows or operators. Spark's logs have the position in
+each source by its number. A record has these numbers, so a plan with other sources can continue the sources that
+remain.
 
 >>> orders = SourceRecord(operator="scan_orders", table="orders (filesystem)", lineage="5c2f")
 >>> renamed = SourceRecord(operator="scan_o", table="orders (filesystem)", lineage="5c2f")
@@ -21,6 +22,13 @@ ENDING = "the end of event time"
 
 Each such source may continue any other, because all are at the same offset until then.
 """
+TIMER = "the time of the next result"
+"""The source table of an operator that has something to do at times at which no row need come.
+
+Each such source may continue any other, because a batch runs whenever its offset changes.
+"""
+
+_TIMER = "/timer"
 
 Order = tuple[tuple[str, int], ...]
 """The sources of a query in the order of its offsets: the operator, and the number under which Spark keeps its files.
@@ -80,14 +88,33 @@ def continued_sources(old: Sequence[SourceRecord], new: Sequence[SourceRecord]) 
             candidates = [candidate for candidate in left if key(candidate) == key(source)]
             if len(candidates) == 1 and sum(key(candidate) == key(source) for candidate in wanted) == 1:
                 go_on(source, candidates[0])
-    for source, origin in zip(
-        [source for source in wanted if source.table == ENDING],
-        [source for source in left if source.table == ENDING],
-        strict=False,
-    ):
-        go_on(source, origin)
+    for table in (ENDING, TIMER):
+        for source, origin in zip(
+            [source for source in wanted if source.table == table],
+            [source for source in left if source.table == table],
+            strict=False,
+        ):
+            go_on(source, origin)
     unclear = {source.table for source in wanted} & {source.table for source in left}
     return ContinuedSources(origins=origins, unclear=tuple(sorted(unclear)))
+
+
+def waking_name(operator: str) -> str:
+    """Return the name of the ``TIMER`` of an operator, which may have other sources under its own name.
+
+    >>> waking_name("window_bid")
+    'window_bid/timer'
+    """
+    return f"{operator}{_TIMER}"
+
+
+def woken_operator(name: str) -> str:
+    """Return the operator of a ``TIMER`` with this name.
+
+    >>> woken_operator("window_bid/timer")
+    'window_bid'
+    """
+    return name.removesuffix(_TIMER)
 
 
 def order_under(order: Order, origins: Mapping[str, str]) -> tuple[tuple[str | None, int], ...]:

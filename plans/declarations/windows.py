@@ -1,4 +1,4 @@
-"""The windows of event time: their type, size and zone, and the columns of an input that hold a window.
+"""The windows of a query: their type, size and zone, and the columns of an input that hold a window.
 
 Kernels on workers use these classes, so this module imports no operators.
 
@@ -9,9 +9,10 @@ Kernels on workers use these classes, so this module imports no operators.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
-from hintplan.plans.declarations.durations import parse_duration
+from hintplan.plans.declarations.durations import format_duration, parse_duration
 from hintplan.plans.declarations.fields import Name, Ref
 from hintplan.plans.frozen import frozen
 
@@ -35,12 +36,21 @@ def signed_duration(text: str) -> int:
     return milliseconds if digits == text else -milliseconds
 
 
+def signed_text(milliseconds: int) -> str:
+    """Print milliseconds as a duration in its shortest form, with a minus sign if they are negative.
+
+    >>> signed_text(-3000)
+    '-3 s'
+    """
+    return ("-" if milliseconds < 0 else "") + format_duration(abs(milliseconds))
+
+
 @frozen
 class Window:
     """A kind of windows ``[start, end)`` over a time; durations are texts such as ``10 s``.
 
     A window has a ``zone``, by its IANA name, if and only if its time is a TIMESTAMP_LTZ: then its start and end are
-    wall clock times in the zone.
+    wall clock times in the zone. The processing time is one.
     """
 
     type: Annotated[WindowType, "The type of the windows."]
@@ -50,6 +60,9 @@ class Window:
     gap: Annotated[str | None, "session: the time without rows after which a session ends.", Ref("duration")] = None
     offset: Annotated[str | None, "The time by which all windows start later; may be negative.", Ref("offset")] = None
     zone: Annotated[str | None, "The time zone of a TIMESTAMP_LTZ rowtime.", {"examples": ["Europe/Berlin"]}] = None
+    processing_time: Annotated[
+        bool, "true: the time of a row is the time of its micro-batch, and the clock closes windows."
+    ] = False
 
     @property
     def size_ms(self) -> int:
@@ -60,6 +73,15 @@ class Window:
     def step_ms(self) -> int:
         """The time between the ends of two windows, in milliseconds; not of sessions."""
         return parse_duration(self.slide or self.step or self.size or "")
+
+    @property
+    def slice_ms(self) -> int:
+        """The length of a slice, the part of windows that no start or end divides, in milliseconds; not of sessions.
+
+        >>> Window(type="hop", size="10 s", slide="4 s").slice_ms
+        2000
+        """
+        return math.gcd(self.size_ms, self.step_ms)
 
     @property
     def gap_ms(self) -> int:
@@ -89,6 +111,7 @@ class Window:
 
     def over(self, time: str) -> str:
         """Return the windows over a time in words of SQL, such as ``HOP 10 s EVERY 2 s OF ts``."""
+        time = "PROCTIME()" if self.processing_time else time
         return f"{self.words} OF {time}" + ("" if self.zone is None else f" IN {self.zone}")
 
 

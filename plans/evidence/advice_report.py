@@ -31,7 +31,8 @@ class StateAdvice:
     """The ``advice`` on a state ``entry`` of ``operator``; None if the evidence does not have the state.
 
     ``partner`` is the input whose rows look for the rows of this state, of the two inputs of a join. ``delays`` has the
-    watermark delays that decide which rows are late, by the path of the setting.
+    watermark delays that decide which rows are late, by the path of the setting. ``until`` is how long a state without
+    a TTL keeps a row.
     """
 
     operator: str
@@ -39,6 +40,7 @@ class StateAdvice:
     partner: str | None = None
     advice: Advice | None = None
     delays: tuple[tuple[str, str], ...] = ()
+    until: str = UNTIL_WATERMARK
 
     @property
     def path(self) -> str:
@@ -65,6 +67,7 @@ def advise(plan: Plan, evidence: Evidence, keep: float) -> tuple[StateAdvice, ..
             partner=next((other.input for other in operator.state if other.input != entry.input), None),
             advice=None if (found := evidence.state(f"{operator.id}.{entry.name}")) is None else advice_on(found, keep),
             delays=_delays(plan, operator.id) if entry.ttl is None else (),
+            until=operator.kept_until(entry.name),
         )
         for operator in plan.operators
         for entry in operator.state
@@ -177,7 +180,7 @@ def _paragraph(one: StateAdvice, plan_file: str) -> Iterator[str]:
 def facts_text(one: StateAdvice) -> str:
     """Return the TTL, the size and the observed time of a state."""
     if one.entry.settings is None:
-        lifetime = f"rows stay {UNTIL_WATERMARK}"
+        lifetime = f"rows stay {one.until}"
     else:
         lifetime = f"TTL {readable_ttl(one.entry.ttl or '')} ({set_by(one.entry.settings, 'ttl')})"
     if one.advice is None:

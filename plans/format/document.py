@@ -74,9 +74,11 @@ def operator_document(operator: Operator) -> Json:
     document: Json = {"id": operator.id, "op": operator.op}
     for form in _facts(type(operator)):
         value = getattr(operator, form.name)
+        if value is form.left_out or value == form.left_out:
+            continue
         if form.name == "state":
             document["state"] = [_state_entry(entry) for entry in value]
-        elif value is not form.left_out and value != form.left_out:
+        else:
             document[form.key] = value if form.write is None or value is None else form.write(value)
     settings = operator.settings
     for group in operator.groups:
@@ -113,7 +115,7 @@ def _read_operator(document: Json) -> Operator:
     kind = BY_OP[document["op"]]
     values: dict[str, Any] = {"id": document["id"]}
     for form in _facts(kind):
-        if form.name == "state":
+        if form.name == "state" and form.key in document:
             values["state"] = tuple(_read_state_entry(entry) for entry in document["state"])
         elif form.key in document:
             value = document[form.key]

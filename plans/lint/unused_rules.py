@@ -17,7 +17,7 @@ from hintplan.plans.model.layered_groups import table_below
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import tables_used
 from hintplan.plans.settings.lookup import CACHING
-from hintplan.plans.settings.state import STATE_TTL, UNTIL_WATERMARK
+from hintplan.plans.settings.state import STATE_TTL
 from hintplan.plans.settings.watermark import EMIT_STRATEGY, WATERMARK, WATERMARK_OPTIONS
 
 T = TypeVar("T")
@@ -101,7 +101,8 @@ def _unused_config(plan: Plan) -> Iterator[Finding]:
         if key == STATE_TTL and not any(operator.state for operator in plan.operators):
             why = "no operator keeps state"
         elif key == STATE_TTL and all(entry.ttl is None for operator in plan.operators for entry in operator.state):
-            why = f"all states keep rows {UNTIL_WATERMARK}"
+            until = {operator.kept_until(entry.name) for operator in plan.operators for entry in operator.state}
+            why = f"all states keep rows {', or '.join(sorted(until, reverse=True))}"
         elif spec is not None and spec.owners and spec.group is not None and not spec.places & heeded:
             why = f"no {spec.owners[0].title}{' of a stream' if spec.group.mode == 'streaming' else ''} takes it"
         if why is not None:

@@ -19,6 +19,7 @@ from hintplan.plans.operators import KINDS, Correlate, Operator
 from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from hintplan.plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
+from hintplan.plans.settings.emit import EARLY_ENABLED, LATE_ENABLED
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.restart_strategy import RESTART_SETTINGS
 from hintplan.plans.settings.restart_strategy import SYNONYMS as _STRATEGY
@@ -222,6 +223,18 @@ _OF_JOB = (
         description="The length of text in CHAR and VARCHAR columns of a sink: IGNORE leaves it, TRIM_PAD trims or "
         "pads it.",
         check=_word("IGNORE", "TRIM_PAD"),
+        compiler=True,
+    ),
+    _key(
+        EARLY_ENABLED,
+        "bool",
+        description="true: a window in GROUP BY also emits results before it closes.",
+        compiler=True,
+    ),
+    _key(
+        LATE_ENABLED,
+        "bool",
+        description="true: a window in GROUP BY also emits results for late rows, after it has closed.",
         compiler=True,
     ),
     _key(

@@ -52,7 +52,7 @@ def with_late_rows(operators: Operators, tables: Mapping[str, Table]) -> Operato
     inputs: dict[str, dict[str, None]] = {}
     scans: dict[str, dict[str, None]] = {}
     for operator in declared:
-        if operator.goes_by_time:
+        if operator.goes_by_time and operator.drops_late_rows and not operator.goes_by_clock:
             for sender in nearest_senders(by_id, operator):
                 if sender in targets:
                     scan, target = targets[sender]

@@ -22,7 +22,11 @@ from hintplan.plans.settings.setting import Layers, Value
 
 def layered_groups(operator: Operator) -> Iterator[Group]:
     """Return the groups of ``operator`` that follow from their layers alone."""
-    return (group for group in operator.groups if group.optional or not isinstance(operator, Requesting))
+    return (
+        group
+        for group in operator.groups
+        if operator.heeds(group) and (group.optional or not isinstance(operator, Requesting))
+    )
 
 
 def reused_operators(plan: Plan) -> frozenset[str]:

@@ -21,6 +21,7 @@ from hintplan.plans.operators.contract.stateful import Stateful
 from hintplan.plans.operators.correlate import Argument, Correlate
 from hintplan.plans.operators.deduplicate import Deduplicate
 from hintplan.plans.operators.expand import Expand
+from hintplan.plans.operators.interval_join import IntervalJoin
 from hintplan.plans.operators.join import Join, JoinKey
 from hintplan.plans.operators.late_rows import LateRows
 from hintplan.plans.operators.lookup_join import LookupJoin, LookupKey
@@ -31,6 +32,8 @@ from hintplan.plans.operators.scan import Scan
 from hintplan.plans.operators.sink import Sink
 from hintplan.plans.operators.sink_materialize import SinkMaterialize
 from hintplan.plans.operators.sort import Sort
+from hintplan.plans.operators.temporal_join import TemporalJoin
+from hintplan.plans.operators.temporal_sort import TemporalSort
 from hintplan.plans.operators.union import Union
 from hintplan.plans.operators.unnest import Unnest, element_columns
 from hintplan.plans.operators.values import GivenColumn, Values
@@ -54,6 +57,7 @@ __all__ = [
     "Expand",
     "Frame",
     "GivenColumn",
+    "IntervalJoin",
     "Join",
     "JoinColumn",
     "JoinKey",
@@ -74,6 +78,8 @@ __all__ = [
     "Sort",
     "SortKey",
     "Stateful",
+    "TemporalJoin",
+    "TemporalSort",
     "Union",
     "Unnest",
     "Values",
@@ -106,6 +112,9 @@ KINDS: tuple[type[Operator], ...] = (
     WindowRank,
     WindowDeduplicate,
     WindowJoin,
+    IntervalJoin,
+    TemporalJoin,
+    TemporalSort,
     Union,
     Sort,
     OverAggregate,

@@ -30,6 +30,7 @@ class ChangelogNormalize(Stateful):
     title = "changelog normalize"
     description = "Turns rows that replace each other by key into a whole changelog; keeps the row of each key."
     takes_upserts = True
+    normalizes_changes = True
     passes_columns = True
     passes_watermark = True
     state_names = ("changelogNormalizeState",)

@@ -115,7 +115,7 @@ class Scan(Operator):
         other_readers = [reader for reader in neighbours.above_watermark if not reader.takes_upserts]
         if is_upsert_source(neighbours.plan.tables[self.table]):
             message = f"'{self.id}' reads upserts, which only a changelog-normalize makes a changelog of"
-        elif len(other_readers) < len(neighbours.above_watermark):
+        elif any(reader.normalizes_changes for reader in neighbours.above_watermark):
             message = f"'{self.id}' is read by a changelog-normalize, so nothing else can read it"
         else:
             return

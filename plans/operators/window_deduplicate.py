@@ -14,7 +14,13 @@ from hintplan.plans.frozen import frozen
 from hintplan.plans.operators.contract.columns import check_known, types_of
 from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
 from hintplan.plans.operators.contract.stateful import TimedStates
-from hintplan.plans.operators.contract.timed import Timed, check_rowtime, check_window, check_window_columns
+from hintplan.plans.operators.contract.timed import (
+    Timed,
+    check_of_rowtime,
+    check_rowtime,
+    check_window,
+    check_window_columns,
+)
 from hintplan.plans.settings.layers import Settings
 
 
@@ -54,6 +60,7 @@ class WindowDeduplicate(Timed):
     def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
         types = types_of(inputs.only)
         yield from check_window(self.window, self.path)
+        yield from check_of_rowtime(self.window, self.path)
         yield from check_window_columns(self.attached, types, f"{self.path}.attached")
         yield from check_known(self.key, types, f"{self.path}.key", "key column")
         yield from check_rowtime(self.time, types, f"{self.path}.time")

@@ -16,7 +16,7 @@ from hintplan.plans.operators.contract.columns import types_of
 from hintplan.plans.operators.contract.declared import Columns, Declared, Inputs
 from hintplan.plans.operators.contract.output import JoinOutput, joined_columns, names_joined
 from hintplan.plans.operators.contract.stateful import TimedStates
-from hintplan.plans.operators.contract.timed import Timed, check_window, check_window_columns
+from hintplan.plans.operators.contract.timed import Timed, check_of_rowtime, check_window, check_window_columns
 from hintplan.plans.operators.join import JoinKey, check_join, describe_join, join_state_facts
 from hintplan.plans.settings.layers import Settings
 
@@ -64,6 +64,7 @@ class WindowJoin(Timed):
     def check(self, inputs: Inputs) -> Iterator[Diagnostic]:
         left, right = inputs.columns
         yield from check_window(self.window, self.path)
+        yield from check_of_rowtime(self.window, self.path)
         yield from check_window_columns(self.left_window, types_of(left), f"{self.path}.left-window")
         yield from check_window_columns(self.right_window, types_of(right), f"{self.path}.right-window")
         yield from check_join(self, left, right)

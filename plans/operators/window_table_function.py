@@ -37,7 +37,7 @@ class WindowTableFunction(Stateful):
 
     id: OperatorId
     inputs: OneInput
-    time: Annotated[Name, "The rowtime."]
+    time: Annotated[Name, "The rowtime; or the processing time, a column that is PROCTIME()."]
     window: Annotated[Window, "The windows."]
     keys: Annotated[Names, "The columns of PARTITION BY; only sessions have any.", {"uniqueItems": True}]
     start: Annotated[Name, "The name of the column with the start of the window."]
@@ -56,8 +56,12 @@ class WindowTableFunction(Stateful):
         return self.window.type == "session"
 
     @property
-    def windowing(self) -> tuple[str, Window] | None:
-        return self.time, self.window
+    def goes_by_clock(self) -> bool:
+        return self.goes_by_time and self.window.processing_time
+
+    @property
+    def windowing(self) -> tuple[str | None, Window] | None:
+        return (None if self.window.processing_time else self.time), self.window
 
     @property
     def reads_order(self) -> bool:
@@ -98,7 +102,7 @@ class WindowTableFunction(Stateful):
         return {WindowColumns(start=self.start, end=self.end): self.window}
 
     def own_rowtimes(self) -> tuple[str, ...]:
-        return (self.window_time,)
+        return () if self.window.processing_time else (self.window_time,)
 
     def describe(self, plan: Declared) -> str:
         keys = f" PARTITION BY {', '.join(self.keys)}" if self.keys else ""

@@ -102,7 +102,6 @@ _REASONS: Mapping[str, str] = {
     "table.exec.async-vector-search.": _NO_SUCH_FUNCTION,
     "table.exec.deduplicate.": _ENGINE,
     "table.exec.delta-join.": _ENGINE,
-    "table.exec.emit.allow-lateness": "windows have no early or late results",
     "table.exec.disabled-operators": _ENGINE,
     "table.exec.interval-join.": _ENGINE,
     "table.exec.local-hash-agg.": _ENGINE,
@@ -220,12 +219,7 @@ _REFUSED: Mapping[str, RefusedKey] = {
 }
 
 
-_UPDATES = (
-    "remove it: a window is written once, when it closes. Of other groups, each micro-batch writes the changed ones, "
-    "and --trigger sets its interval"
-)
 _ELSEWHERE: Mapping[str, str] = {
-    "table.exec.emit.": _UPDATES,
     "table.exec.hive.": "remove it, and read the files of the table",
     "table.planner": "remove it: there is one planner",
     "execution.planner": "remove it: there is one planner",

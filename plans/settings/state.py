@@ -72,7 +72,10 @@ def with_ttl(entry: StateEntry, ttl: str) -> StateEntry:
 
 
 UNTIL_WATERMARK = "until the watermark passes the window"
+UNTIL_CLOCK = "until the window ends"
 """The lifetime of rows of a window, whose state has no TTL."""
+UNTIL_ROW_PASSED = "until the watermark passes the row"
+"""The lifetime of rows that wait for their own time."""
 
 
 def readable_ttl(ttl: Value) -> str:

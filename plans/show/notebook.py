@@ -13,7 +13,6 @@ import base64
 from html import escape
 
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.settings.state import UNTIL_WATERMARK
 from hintplan.plans.settings.text import layers_text
 from hintplan.plans.show.explain import plan_tree
 from hintplan.plans.show.page_data import row_kinds
@@ -27,17 +26,17 @@ MOST = 300
 
 def plan_html(plan: Plan) -> str:
     """Return HTML without scripts, styles and external links."""
-    stateful = [(operator.id, entry) for operator in plan.operators for entry in operator.state]
+    stateful = [(operator, entry) for operator in plan.operators for entry in operator.state]
     head = f"{plan.mode} · {len(plan.operators)} operators, {len(stateful)} states"
     parts = [f"<p><strong>{escape(one_line(plan.name))}</strong> {escape(head)}</p>"]
     if 0 < len(plan.operators) <= MOST:
         parts.append(embedded(standalone(picture(plan), kinds=row_kinds(plan)), plan.name))
     if stateful:
         rows = [
-            f"<tr><td>{escape(one_line(name))}</td><td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
-            f"<td>{escape(one_line(entry.ttl or UNTIL_WATERMARK))}</td>"
+            f"<tr><td>{escape(one_line(operator.id))}</td><td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
+            f"<td>{escape(one_line(entry.ttl or operator.kept_until(entry.name)))}</td>"
             f"<td>{escape('' if entry.settings is None else layers_text(entry.settings, 'ttl'))}</td></tr>"
-            for name, entry in stateful[:MOST]
+            for operator, entry in stateful[:MOST]
         ]
         header = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
         parts.append(f"<table><thead>{header}</thead><tbody>{''.join(rows)}</tbody></table>")

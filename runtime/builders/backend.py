@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 
+from hintplan.plans.compare.sources import waking_name
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.operators import Operator, Scan
 from hintplan.runtime.connectors import table as connectors
@@ -111,12 +112,14 @@ class Backend(ABC):
         marked: Collection[int] = (),
         event_time: EventTime | None = None,
         ends: Marks | None = None,
+        wakes: bool = False,
         retry_delay: int | None = None,
     ) -> ArrowRows:
         """Return the output of ``kernel``, whose arguments :func:`apply_operator` explains.
 
-        ``ends`` are the marks of the batch that ends event time; None for an operator that no table gives its
-        watermark. ``retry_delay`` is the time in ms after which rows of a lookup wait no longer.
+        ``ends`` are the marks of the batch that ends time; None for an operator whose watermark comes from operators.
+        An operator that ``wakes`` has something to do at times at which no row need come. ``retry_delay`` is the time
+        in ms after which rows of a lookup wait no longer.
         """
 
     @abstractmethod
@@ -205,16 +208,26 @@ class SparkBackend(Backend):
         marked: Collection[int] = (),
         event_time: EventTime | None = None,
         ends: Marks | None = None,
+        wakes: bool = False,
         retry_delay: int | None = None,
     ) -> ArrowRows:
-        further: dict[str, Any] = {}
+        calling: list[tuple[DataFrame, Marks]] = []
         if ends is not None:
-            ending = mark_source(ending_source(self.spark, self.ending), place.operator)
-            further = {"waking": ending, "waking_marks": ends}
+            calling.append((mark_source(ending_source(self.spark, self.ending), place.operator), ends))
+        if wakes:
+            name = waking_name(place.operator)
+            calling.append((mark_source(waking_source(self.spark, place.root, None), name), {}))
         if retry_delay is not None:
-            further = {"waking": mark_source(waking_source(self.spark, place.root, retry_delay), place.operator)}
+            calling.append((mark_source(waking_source(self.spark, place.root, retry_delay), place.operator), {}))
         return apply_operator(
-            kernel, inputs, place, row_order=row_order, metrics=metrics, marked=marked, event_time=event_time, **further
+            kernel,
+            inputs,
+            place,
+            row_order=row_order,
+            metrics=metrics,
+            marked=marked,
+            event_time=event_time,
+            calling=calling,
         )
 
     def shared(

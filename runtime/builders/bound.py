@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hintplan.plans.declarations.computations import SortKey
+from hintplan.plans.declarations.computations import AggregateCall, SortKey
 from hintplan.plans.declarations.durations import parse_duration
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column, Function
@@ -22,17 +22,24 @@ from hintplan.plans.operators import (
     Aggregate,
     ChangelogNormalize,
     Deduplicate,
+    IntervalJoin,
     Join,
     Operator,
+    OverAggregate,
+    OverCall,
     Rank,
     SinkMaterialize,
     Stateful,
+    TemporalJoin,
+    TemporalSort,
     WindowAggregate,
     WindowDeduplicate,
     WindowJoin,
     WindowRank,
     WindowTableFunction,
 )
+from hintplan.plans.operators.over_aggregate import AGGREGATED
+from hintplan.plans.settings.emit import EARLY_DELAY, LATE_DELAY
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.plan import called_function
 from hintplan.runtime.kernels.numbering import Numbering
@@ -41,12 +48,20 @@ from hintplan.runtime.operator import StatefulOperator, TimeOperator
 from hintplan.runtime.operators.aggregate import AggregateOperator
 from hintplan.runtime.operators.changelog_normalize import ChangelogNormalizeOperator
 from hintplan.runtime.operators.deduplicate import DeduplicateOperator
+from hintplan.runtime.operators.fired_windows import FiredWindowsOperator
+from hintplan.runtime.operators.first_by_time import FirstByTimeOperator
 from hintplan.runtime.operators.first_rows import FirstRowsOperator
+from hintplan.runtime.operators.interval_join import IntervalJoinOperator
 from hintplan.runtime.operators.join import JoinOperator
+from hintplan.runtime.operators.over.by_column import OverChangesOperator
+from hintplan.runtime.operators.over.by_time import OverByArrival, OverByRowtime
+from hintplan.runtime.operators.over.functions import OverFunctions, RowCall
 from hintplan.runtime.operators.rank import RankOperator
 from hintplan.runtime.operators.session import SessionOperator
 from hintplan.runtime.operators.session_rows import SessionRowsOperator
 from hintplan.runtime.operators.sink_materialize import SinkMaterializeOperator
+from hintplan.runtime.operators.temporal_join import TemporalJoinOperator
+from hintplan.runtime.operators.temporal_sort import TemporalSortOperator
 from hintplan.runtime.operators.window_aggregate import WindowAggregateOperator
 from hintplan.runtime.operators.window_function import window_fields
 from hintplan.runtime.operators.window_join import WindowJoinOperator
@@ -61,7 +76,7 @@ class BoundInputs:
     """The facts that a kernel is bound to, in addition to its operator.
 
     - per input: ``schemas``, the columns as state keeps them, and ``changelog``, whether it carries row kinds
-    - ``ttls``: the TTLs of the state entries in ms; none if they live until the watermark
+    - ``ttls``: the TTLs of the state entries in ms; an entry that lives until the watermark has none
     - ``in_order``: whether an operator above depends on the order of the output
       (:mod:`hintplan.plans.analysis.row_order`)
     - ``users``: the user's aggregate functions that the operator calls
@@ -114,7 +129,8 @@ def layouts_of(
 
     ``functions`` are the functions of the plan; none of them is loaded.
     """
-    if isinstance(operator, (Join, WindowJoin)):  # Spark may evaluate a part of its condition, and none of it is stored
+    # Spark may evaluate a part of the condition of a join, and none of it is stored.
+    if isinstance(operator, (Join, WindowJoin, IntervalJoin, TemporalJoin)):
         operator = replace(operator, condition=None)
     users = users_aggregates(operator, functions, RequestRun(token=""))
     kernel: Any = build_operator(operator, inputs, changelog, users=users)
@@ -152,7 +168,10 @@ def _changelog_normalize(operator: ChangelogNormalize, inputs: BoundInputs) -> C
     )
 
 
-def _deduplicate(operator: Deduplicate, inputs: BoundInputs) -> DeduplicateOperator:
+def _deduplicate(operator: Deduplicate, inputs: BoundInputs) -> DeduplicateOperator | FirstByTimeOperator:
+    if operator.emit is not None:
+        assert operator.time is not None
+        return FirstByTimeOperator(columns=inputs.schemas[0], key=operator.key, time=operator.time, ttl=inputs.ttls[0])
     return DeduplicateOperator(
         columns=inputs.schemas[0],
         key=operator.key,
@@ -182,7 +201,7 @@ def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
     )
 
 
-def _check_condition(operator: Join | WindowJoin, inputs: BoundInputs) -> None:
+def _check_condition(operator: Join | WindowJoin | IntervalJoin | TemporalJoin, inputs: BoundInputs) -> None:
     if (operator.condition is None) != (inputs.condition is None):
         raise ValueError(f"the condition of {operator.id} is not the compiled one")
 
@@ -206,7 +225,13 @@ def _sink_materialize(operator: SinkMaterialize, inputs: BoundInputs) -> SinkMat
     )
 
 
-def _window_aggregate(operator: WindowAggregate, inputs: BoundInputs) -> SessionOperator | WindowAggregateOperator:
+def _temporal_sort(operator: TemporalSort, inputs: BoundInputs) -> TemporalSortOperator:
+    return TemporalSortOperator(columns=inputs.schemas[0], order=operator.order)
+
+
+def _window_aggregate(
+    operator: WindowAggregate, inputs: BoundInputs
+) -> SessionOperator | WindowAggregateOperator | FiredWindowsOperator:
     common: dict[str, Any] = {
         "operator": operator.id,
         "columns": inputs.schemas[0],
@@ -218,10 +243,25 @@ def _window_aggregate(operator: WindowAggregate, inputs: BoundInputs) -> Session
         "phases": operator.strategy,
         "users": inputs.users,
     }
-    if operator.window.type == "session" and operator.time is not None:
+    if operator.window.type == "session" and operator.attached is None:
         return SessionOperator(**common, time=operator.time)
-    return WindowAggregateOperator(
-        **common, changelog=inputs.changelog[0], time=operator.time, attached=operator.attached
+    windows = WindowAggregateOperator(
+        **common,
+        changelog=inputs.changelog[0],
+        time=operator.time,
+        attached=operator.attached,
+        whole=operator.emits_updates,
+    )
+    if not operator.emits_updates:
+        return windows
+    return FiredWindowsOperator(
+        windows=windows,
+        kinds=operator.changelog,
+        early=operator.early_fire,
+        late=operator.late_fire,
+        early_delay=operator.emit_ms(EARLY_DELAY),
+        late_delay=operator.emit_ms(LATE_DELAY),
+        lateness=operator.lateness_ms,
     )
 
 
@@ -275,6 +315,43 @@ def _window_join(operator: WindowJoin, inputs: BoundInputs) -> WindowJoinOperato
     )
 
 
+def _interval_join(operator: IntervalJoin, inputs: BoundInputs) -> IntervalJoinOperator:
+    _check_condition(operator, inputs)
+    left, right = inputs.schemas
+    return IntervalJoinOperator(
+        operator=operator.id,
+        kind=operator.join_type,
+        left=left,
+        right=right,
+        left_keys=tuple(key.left for key in operator.keys),
+        right_keys=tuple(key.right for key in operator.keys),
+        times=operator.times,
+        bounds=operator.bounds,
+        condition=inputs.condition,
+        columns=tuple((column.name, column.side, column.column) for column in operator.output),
+    )
+
+
+def _temporal_join(operator: TemporalJoin, inputs: BoundInputs) -> TemporalJoinOperator:
+    _check_condition(operator, inputs)
+    left, right = inputs.schemas
+    return TemporalJoinOperator(
+        operator=operator.id,
+        kind="left" if operator.join_type == "left" else "inner",
+        left=left,
+        right=right,
+        left_keys=tuple(key.left for key in operator.keys),
+        right_keys=tuple(key.right for key in operator.keys),
+        left_time=operator.left_time,
+        right_time=operator.right_time,
+        changelog=(inputs.changelog[0], inputs.changelog[1]),
+        ascending=operator.versions == "ascending",
+        condition=inputs.condition,
+        ttl=inputs.ttls[0],
+        columns=tuple((column.name, column.side, column.column) for column in operator.output),
+    )
+
+
 def _window_table_function(operator: WindowTableFunction, inputs: BoundInputs) -> SessionRowsOperator:
     names = (operator.start, operator.end, operator.window_time)
     return SessionRowsOperator(
@@ -288,13 +365,48 @@ def _window_table_function(operator: WindowTableFunction, inputs: BoundInputs) -
     )
 
 
+def _over_aggregate(
+    operator: OverAggregate, inputs: BoundInputs
+) -> OverByArrival | OverByRowtime | OverChangesOperator:
+    frame = operator.frame
+    functions = OverFunctions(
+        columns=inputs.schemas[0],
+        key=operator.key,
+        calls=tuple(_over_call(call) for call in operator.calls),
+        types=tuple(to_arrow(call.type) for call in operator.calls),
+        unit="range" if frame is None else frame.unit,
+        preceding=None if frame is None or frame.start is None else -frame.start,
+        has_peers=(operator.goes_by_time or bool(operator.order)) and (frame is None or frame.unit == "range"),
+    )
+    ttl = inputs.ttls[0] if inputs.ttls else 0
+    if operator.order:
+        return OverChangesOperator(functions=functions, order=operator.order, changelog=inputs.changelog[0], ttl=ttl)
+    if operator.time is None:
+        return OverByArrival(operator=operator.id, functions=functions, ttl=ttl)
+    return OverByRowtime(operator=operator.id, functions=functions, ttl=ttl, time=operator.time)
+
+
+def _over_call(call: OverCall) -> AggregateCall | RowCall:
+    if call.function in AGGREGATED:
+        return AggregateCall(
+            name=call.name, function=call.function, argument=call.argument, distinct=call.distinct, type=call.type
+        )
+    return RowCall(
+        name=call.name, function=call.function, argument=call.argument, count=call.count or 0, default=call.default
+    )
+
+
 KERNELS: Mapping[type[Operator], Bind] = {
     Aggregate: _aggregate,
     ChangelogNormalize: _changelog_normalize,
     Deduplicate: _deduplicate,
+    IntervalJoin: _interval_join,
     Join: _join,
+    OverAggregate: _over_aggregate,
     Rank: _rank,
     SinkMaterialize: _sink_materialize,
+    TemporalJoin: _temporal_join,
+    TemporalSort: _temporal_sort,
     WindowAggregate: _window_aggregate,
     WindowDeduplicate: _window_deduplicate,
     WindowJoin: _window_join,

@@ -18,13 +18,12 @@ from pyspark.sql import DataFrame
 from hintplan.plans.operators import Operator, Stateful
 from hintplan.runtime.builders.bound import build_operator, users_aggregates
 from hintplan.runtime.builders.edges import Edges
-from hintplan.runtime.engine.marks import Marks
+from hintplan.runtime.engine.process import USES
 from hintplan.runtime.engine.rows import EdgeRows
-from hintplan.runtime.engine.watermarks import EventTime
 from hintplan.runtime.functions.aggregates import UserAggregate
 from hintplan.runtime.functions.worker import load_function
 from hintplan.runtime.kernels.pairs import JoinCondition
-from hintplan.runtime.operator import FOREVER, TimeOperator
+from hintplan.runtime.operator import TimeOperator
 from hintplan.runtime.operators.late_rows import EmitsLateRows
 
 StreamBuilder = Callable[[Any, Sequence[EdgeRows], Edges], EdgeRows]
@@ -96,25 +95,22 @@ def on_engine(
         kernel = EmitsLateRows(
             operator=cast(TimeOperator, kernel), carried=tuple(map(edges.late_columns, operator.inputs))
         )
+    # Other operators have this metric in any case.
+    ages = [USES] if event_time is not None and any(operator.has_ttl(entry.name) for entry in operator.state) else []
     made = edges.backend.apply(
         kernel,
         [rows.in_arrow or rows.frame for rows in inputs],
         edges.places[operator.id],
-        metrics=[(name, "sum") for name in counts],
+        metrics=[*((name, "sum") for name in counts), *ages],
         row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],
         marked=[side for side, rows in enumerate(inputs) if rows.marks],
         event_time=event_time,
-        ends=None if event_time is None else _ends(event_time),
+        ends=None if event_time is None else event_time.ends or None,
+        wakes=operator.id in edges.waking,
     )
     marks = operator.id in edges.marks
     made = replace(made, marks=marks)
     return EdgeRows(lambda: made.in_spark(operator.id), made, marks=marks)
-
-
-def _ends(event_time: EventTime) -> Marks | None:
-    """Return the marks that end the tables of an operator's watermark; None if its watermark comes from operators."""
-    tables = [source.number for source in event_time.sources if not source.is_operator]
-    return {(number, None): FOREVER for number in tables} or None
 
 
 def with_state(counts: Sequence[str] = ()) -> StreamBuilder:

@@ -18,7 +18,7 @@ from hintplan.plans.analysis.changelog import output_kinds
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.analysis.late_rows import carried_columns, edges_with_late_rows, late_inputs
 from hintplan.plans.analysis.row_order import ordered_by_scan, read_in_order, told_by_arrival
-from hintplan.plans.analysis.watermarks import edges_with_marks
+from hintplan.plans.analysis.watermarks import edges_with_marks, waking_operators
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY
 from hintplan.plans.declarations.tables import Column
 from hintplan.plans.model.plan import Plan
@@ -73,6 +73,8 @@ class Edges:
     """
     event_time: Mapping[str, EventTime] = field(default_factory=dict)
     """The event time of the operators that go by the watermark."""
+    waking: frozenset[str] = frozenset()
+    """The operators for which a batch may run without rows (:mod:`hintplan.plans.analysis.watermarks`)."""
     splits: frozenset[str] = frozenset()
     """The operators below a watermark assigner whose rows have the column ``SPLIT``, the split of their source."""
     last_rows: frozenset[str] = frozenset()
@@ -151,6 +153,7 @@ def edges_of(
         ordered=read_in_order(plan),
         marks=edges_with_marks(plan),
         event_time=event_times(plan),
+        waking=waking_operators(plan),
         splits=edges_with_splits(plan),
         last_rows=edges_with_last_rows(plan),
         carried={

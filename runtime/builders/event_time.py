@@ -1,4 +1,4 @@
-"""The event time of a plan's operators, as the engine needs it: sources with their numbers and settings, and splits.
+"""The time of a plan's operators, as the engine needs it: sources with their numbers and settings, and splits.
 
     event_times(plan)["window_bid"].sources
 
@@ -27,7 +27,10 @@ def event_times(plan: Plan) -> dict[str, EventTime]:
     found: dict[str, EventTime] = {}
     for name in time_operators(plan):  # inputs precede their readers
         sources = tuple(_mark_source(plan, source, numbers[source], found.get(source)) for source in below[name])
-        found[name] = EventTime(number=numbers[name], sources=sources)
+        operator = plan.by_id[name]
+        found[name] = EventTime(
+            number=numbers[name], sources=sources, hold=operator.holds_back, by_clock=operator.goes_by_clock
+        )
     return found
 
 

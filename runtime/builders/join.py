@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import TypeVar
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hintplan.plans.declarations.tables import Column
-from hintplan.plans.operators import Join, JoinColumn, JoinKey, WindowJoin
+from hintplan.plans.operators import IntervalJoin, Join, JoinColumn, JoinKey, TemporalJoin, WindowJoin
 from hintplan.runtime.builders.bound import state_schema
 from hintplan.runtime.builders.builder import OperatorBuilder, on_engine
 from hintplan.runtime.builders.calc import keeping
@@ -35,9 +37,11 @@ from hintplan.runtime.operators.join import COUNTS
 from hintplan.runtime.spark.names import quoted
 
 _SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
+AnyJoin = Join | WindowJoin | IntervalJoin | TemporalJoin
+_AtOnce = TypeVar("_AtOnce", Join, IntervalJoin)
 
 
-def with_condition_above(join: Join, above: Condition | None, columns: Mapping[str, tuple[Column, ...]]) -> Join:
+def with_condition_above(join: _AtOnce, above: Condition | None, columns: Mapping[str, tuple[Column, ...]]) -> _AtOnce:
     """Return ``join`` with the parts of its only reader's condition that it can check.
 
     ``columns`` are the columns of each operator. Raise RunError for a condition that may not run.
@@ -63,7 +67,7 @@ def _stream(operator: Join, inputs: Sequence[EdgeRows], edges: Edges) -> EdgeRow
 
 
 def joined_on_engine(
-    operator: Join | WindowJoin, inputs: Sequence[EdgeRows], edges: Edges, *, counts: Sequence[str] = ()
+    operator: AnyJoin, inputs: Sequence[EdgeRows], edges: Edges, *, counts: Sequence[str] = ()
 ) -> EdgeRows:
     """Return the output of the kernel of a join; ``counts`` names its metrics.
 
@@ -100,7 +104,7 @@ def joined_on_engine(
 
 
 def _extra_columns(
-    operator: Join | WindowJoin, checked: CheckedExpression, carried: Mapping[tuple[str, ...], str], edges: Edges
+    operator: AnyJoin, checked: CheckedExpression, carried: Mapping[tuple[str, ...], str], edges: Edges
 ) -> tuple[JoinColumn, ...]:
     """Return the columns that Spark needs above the join to check the other parts of the condition."""
     types = {
@@ -120,9 +124,17 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
 
 
 def joined(
-    operator: Join | WindowJoin, keys: Sequence[JoinKey], inputs: Sequence[DataFrame], edges: Edges
+    operator: AnyJoin,
+    keys: Sequence[JoinKey],
+    inputs: Sequence[DataFrame],
+    edges: Edges,
+    *,
+    further: Sequence[SparkColumn] = (),
 ) -> DataFrame:
-    """Join by ``=`` on ``keys``, so that NULL never matches, and by the rest of the condition."""
+    """Join by ``=`` on ``keys``, so that NULL never matches, by the rest of the condition, and by ``further`` ones.
+
+    These read columns by :func:`side_column`.
+    """
     # Columns get unique names first: both sides may have a column `id`, or even be the same DataFrame.
     sides = {side: (frame, edges.names(name)) for side, frame, name in zip("lr", inputs, operator.inputs, strict=True)}
     named = {
@@ -133,6 +145,7 @@ def joined(
         comparable_column(named["l"], f"__l_{key.left}") == comparable_column(named["r"], f"__r_{key.right}")
         for key in keys
     ]
+    conditions += further
     if operator.condition is not None:
         carried: dict[tuple[str, ...], str] = {
             (side, name): f"__{side}_{name}" for side, (_, names) in sides.items() for name in names
@@ -146,8 +159,13 @@ def joined(
     on = reduce(lambda a, b: a & b, conditions) if conditions else F.lit(True)
     matches = named["l"].join(named["r"], on, _SPARK_TYPES.get(operator.join_type, operator.join_type))
     return matches.select(
-        *(F.col(quoted(f"__{column.side[0]}_{column.column}")).alias(column.name) for column in operator.output)
+        *(side_column(column.side[0], column.column).alias(column.name) for column in operator.output)
     )
+
+
+def side_column(side: str, name: str) -> SparkColumn:
+    """Return a column of the left (``l``) or the right (``r``) input, as :func:`joined` names it."""
+    return F.col(quoted(f"__{side}_{name}"))
 
 
 BUILDER = OperatorBuilder(stream=_stream, batch=_batch)

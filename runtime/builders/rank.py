@@ -1,4 +1,4 @@
-"""Ranks and deduplicates: in streams kernels on the engine, in batch jobs Spark's ``row_number``; and over aggregates.
+"""Ranks, deduplicates and over aggregates: in streams kernels on the engine, in batch jobs Spark's window functions.
 
 An over aggregate has Flink's results: its aggregates are the group aggregates of
 :mod:`hintplan.runtime.builders.aggregate`, over a window.
@@ -110,5 +110,5 @@ def _shifted(call: OverCall, window: WindowSpec) -> Column:
 
 
 BUILDER = OperatorBuilder(stream=with_state(counts=first_rows.COUNTS), batch=_batch)
-OVER_BUILDER = OperatorBuilder(stream=None, batch=_over)
+OVER_BUILDER = OperatorBuilder(stream=with_state(), batch=_over)
 DEDUPLICATE_BUILDER = OperatorBuilder(stream=with_state(counts=deduplicate.COUNTS), batch=_deduplicated)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from hintplan.plans.analysis.streaming_queries import is_dear
 from hintplan.plans.model.plan import Plan
-from hintplan.plans.operators import Join, LateRows, Operator, WindowJoin
+from hintplan.plans.operators import IntervalJoin, Join, LateRows, Operator, WindowJoin
 from hintplan.runtime.builders.bound import build_operator
 from hintplan.runtime.builders.edges import Condition, Edges
 from hintplan.runtime.builders.late_rows import results_only, without_source_rows
@@ -96,7 +96,7 @@ def _join_above(operator: Operator, schema: pa.Schema, edges: Edges) -> tuple[Pa
     if edges.changelog[operator.id] or operator.id in edges.ordered or any(map(pa.types.is_floating, schema.types)):
         return None
     for join in edges.plan.readers[operator.id]:
-        if isinstance(join, (Join, WindowJoin)) and join.id not in edges.late_inputs:
+        if isinstance(join, (Join, WindowJoin, IntervalJoin)) and join.id not in edges.late_inputs:
             columns = tuple(edges.columns[name] for name in join.inputs)
             changelog = tuple(edges.changelog[name] for name in join.inputs)
             side = join.inputs.index(operator.id)

@@ -1,7 +1,8 @@
 """Event time windows in batch jobs, as columns of Spark: slices, windows of slices, and sessions.
 
-A slice is the part of a window that no end of a window divides: a TUMBLE has one, a HOP one per slide, a CUMULATE one
-per step. A group of rows in one slice is in the same windows.
+A slice is the part of a window that no start or end of a window divides: a TUMBLE has one, a HOP one per slide, a
+CUMULATE one per step. A group of rows in one slice is in the same windows. If the size of a HOP is no multiple of its
+slide, its slices are as long as their greatest common divisor.
 
     sliced = with_slices(frame, "ts", window)   # adds SLICE
     windows = with_windows(sliced, window)      # replaces it with START and END, a row for each window
@@ -32,17 +33,19 @@ _PART, _NUMBER, _WINDOW = "__part", "__number", "__window"
 def with_slices(frame: DataFrame, time: str, window: Window) -> DataFrame:
     """Return ``frame`` with the end of each row's slice in ``SLICE``."""
     walls = _with_walls(frame, time, window)
-    return _tumbling(walls, WALL, window.step_ms, window.offset_ms, "end", SLICE).drop(WALL)
+    return _tumbling(walls, WALL, window.slice_ms, window.offset_ms, "end", SLICE).drop(WALL)
 
 
 def with_windows(sliced: DataFrame, window: Window) -> DataFrame:
     """Return each row of ``sliced`` once per window that contains its slice, with ``START`` and ``END``."""
     count = window.size_ms // window.step_ms
     size = interval(window.size_ms)
-    if count == 1:
+    if count == 1 and window.slice_ms == window.size_ms:
         return sliced.withColumn(START, F.col(SLICE) - size).withColumnRenamed(SLICE, END)
     later = F.col(_NUMBER) * interval(window.step_ms)
     numbers = F.explode(F.sequence(F.lit(0), F.lit(count - 1)))
+    if window.type == "hop" and window.slice_ms != window.step_ms:
+        return _with_uneven_windows(sliced, window)
     if window.type == "hop":
         repeated = sliced.withColumn(_NUMBER, numbers).withColumn(END, F.col(SLICE) + later)
         return repeated.withColumn(START, F.col(END) - size).drop(SLICE, _NUMBER)
@@ -52,6 +55,20 @@ def with_windows(sliced: DataFrame, window: Window) -> DataFrame:
     repeated = longest.withColumn(_NUMBER, numbers).withColumn(END, F.col(SLICE) + later)
     started = repeated.where(F.col(END) <= F.col(_PART)).withColumn(START, F.col(_PART) - size)
     return started.drop(SLICE, _NUMBER, _PART)
+
+
+def _with_uneven_windows(sliced: DataFrame, window: Window) -> DataFrame:
+    """Return the same of a HOP whose size is no multiple of its slide: its windows begin at multiples of the slide.
+
+    The last window of a slice begins in the same slide. A slice may be beyond the end of that window.
+    """
+    begun = sliced.withColumn(_PART, F.col(SLICE) - interval(window.slice_ms))
+    last = _tumbling(begun, _PART, window.step_ms, window.offset_ms, "start", _PART)
+    most = -(-window.size_ms // window.step_ms)
+    repeated = last.withColumn(_NUMBER, F.explode(F.sequence(F.lit(0), F.lit(most - 1))))
+    started = repeated.withColumn(START, F.col(_PART) - F.col(_NUMBER) * interval(window.step_ms))
+    ended = started.withColumn(END, F.col(START) + interval(window.size_ms))
+    return ended.where(F.col(SLICE) <= F.col(END)).drop(SLICE, _NUMBER, _PART)
 
 
 def with_sessions(frame: DataFrame, time: str, window: Window, keys: Sequence[str]) -> DataFrame:

@@ -78,7 +78,7 @@ def take_marks(rows: pa.Table, marks: Marks) -> pa.Table:
 def give_marks(rows: pa.Table) -> pa.Table:
     """Return ``rows`` that count in the form that Spark has them; their marks are noted already."""
     for field in MARK_COLUMNS:
-        column = pa.array([True] * rows.num_rows) if field.name == KEEP else pa.nulls(rows.num_rows, field.type)
+        column = pa.repeat(True, rows.num_rows) if field.name == KEEP else pa.nulls(rows.num_rows, field.type)
         rows = rows.append_column(field, column)
     return rows
 
@@ -87,9 +87,7 @@ def mark_rows(marks: Marks, schema: pa.Schema) -> pa.Table:
     """Return ``marks`` as rows that Spark has, whose data columns, with ``schema``, are NULL."""
     rows = [(source, None if mark is None else split, mark, False) for (source, split), mark in marks.items()]
     columns = [pa.nulls(len(marks), field.type) for field in schema]
-    columns += [
-        pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), MARK_COLUMNS, strict=True)
-    ]
+    columns += [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(MARK_COLUMNS)]
     return pa.Table.from_arrays(columns, schema=pa.schema([*schema, *MARK_COLUMNS]))
 
 

@@ -26,7 +26,7 @@ from hintplan.runtime.engine.row_order import in_row_order
 from hintplan.runtime.engine.rows import Aggregate, Report
 from hintplan.runtime.engine.this_task import this_task
 from hintplan.runtime.engine.watermarks import EventTime, Moved, moved_watermark
-from hintplan.runtime.operator import Presum, Result, StatefulOperator, TimeOperator
+from hintplan.runtime.operator import FOREVER, NEVER, Presum, Result, StatefulOperator, TimeOperator
 from hintplan.runtime.storage.files import files_at
 from hintplan.runtime.storage.manifest import RESTORE, DamagedFile, StoredWatermark, added_lateness
 from hintplan.runtime.storage.operations import OPERATIONS
@@ -51,7 +51,7 @@ counted for the attempt that completed.
 """
 
 USES: tuple[str, Aggregate] = ("uses", "list")
-"""The last metric of an operator whose state lives by age: the ages at which its rows were used
+"""The last metric of an operator: the ages at which the rows of its states with a TTL were used
 (:mod:`hintplan.plans.evidence.uses`)."""
 
 TIME_METRICS: tuple[tuple[str, Aggregate], ...] = (
@@ -63,9 +63,12 @@ TIME_METRICS: tuple[tuple[str, Aggregate], ...] = (
 )
 """The further metrics of an operator that goes by event time.
 
-``watermark`` is in ms, and ``held_by`` is the position of the source with the lowest watermark; -1 if all are idle.
-``held_split`` is the :func:`split_number` of its split.
+``watermark`` is in ms, NEVER for an operator that goes by processing time. ``held_by`` is the position of the source
+with the lowest watermark; -1 if all are idle, ``BY_CLOCK`` for processing time. ``held_split`` is the
+:func:`split_number` of its split.
 """
+
+BY_CLOCK = -2
 
 NOW = "now"
 """The column of packed rows with the time of the batch in Spark's offset log, in ms, as text."""
@@ -128,7 +131,7 @@ class Process:
                 result.manifest,
                 result.state_rows,
                 result.state_bytes,
-                watermark=None if moved is None else with_late_rows(moved.stored, result),
+                watermark=None if moved is None else stored_with(moved.stored, result),
             )
             asked = files.operations.since(before_it)
         except DamagedFile as error:
@@ -162,7 +165,7 @@ class Process:
             result.oldest_write,
             1,
             *asked,
-            *(() if moved is None else _time_metrics(moved, result)),
+            *(() if moved is None else _time_metrics(moved, result, self.event_time)),
             *result.metrics,
             *encoded_uses(result.uses),
         ]
@@ -176,7 +179,7 @@ class Process:
     def _moved(self, store: PartitionStore, marks: Marks, now: int) -> Moved | None:
         if self.event_time is None:
             return None
-        return moved_watermark(store.watermark, marks, self.event_time.sources, now)
+        return moved_watermark(store.watermark, marks, self.event_time, now)
 
     def _processed(
         self, deltas: Sequence[pa.Table | None], store: PartitionStore, now: int, moved: Moved | None
@@ -187,16 +190,22 @@ class Process:
         return result
 
 
-def with_late_rows(stored: StoredWatermark, result: Result) -> StoredWatermark:
-    """Return ``stored`` with the late rows of a batch."""
+def stored_with(stored: StoredWatermark, result: Result) -> StoredWatermark:
+    """Return ``stored`` with the late rows of a batch, and the time at which the operator has something to do."""
+    if result.due is not None:
+        stored = replace(stored, due=result.due if stored.due is None else min(result.due, stored.due))
     if not result.late_rows:
         return stored
     return replace(stored, lateness=added_lateness(stored.lateness, result.lateness))
 
 
-def _time_metrics(moved: Moved, result: Result) -> tuple[int, ...]:
+def _time_metrics(moved: Moved, result: Result, event_time: EventTime | None) -> tuple[int, ...]:
     held_by, split = (-1, None) if moved.holder is None else (moved.holder.source, moved.holder.split)
-    return moved.watermarks.after, held_by, split_number(split or ""), result.late_rows, result.waiting_rows
+    after = moved.watermarks.after
+    if event_time is not None and event_time.by_clock:
+        held_by = BY_CLOCK
+        after = after if after == FOREVER else NEVER  # the clock is no watermark that could lag behind it
+    return after, held_by, split_number(split or ""), result.late_rows, result.waiting_rows
 
 
 def split_number(split: str) -> int:

@@ -34,8 +34,7 @@ def apply_operator(
     *,
     row_order: Collection[int] = (),
     metrics: Sequence[tuple[str, Aggregate]] = (),
-    waking: DataFrame | None = None,
-    waking_marks: Marks | None = None,
+    calling: Sequence[tuple[DataFrame, Marks]] = (),
     event_time: EventTime | None = None,
     marked: Collection[int] = (),
 ) -> ArrowRows:
@@ -44,7 +43,7 @@ def apply_operator(
     - ``place`` is the place of its state, and names the operator under which its metrics are observed.
     - ``row_order`` are the numbers of the inputs that have the columns of ``ROW_ORDER`` and are sorted by them.
     - ``metrics`` are the names of the values in ``Result.metrics``, and their aggregation over partitions.
-    - ``waking`` is a stream without rows, in whose batches all partitions are called, and get ``waking_marks``.
+    - ``calling`` are streams without rows, in whose batches all partitions are called, and the marks that they get.
     - ``event_time`` is given for a TimeOperator; its output carries the marks of the operator. The output of another
       operator carries the marks of its inputs.
     - ``marked`` are the numbers of the inputs that carry marks. Their rows have ``MARK_COLUMNS`` if they are Spark's.
@@ -54,8 +53,8 @@ def apply_operator(
         _pack_input(place.operator, rows, spec, side, buckets, row_order=side in row_order, marks=side in marked)
         for side, (rows, spec) in enumerate(zip(inputs, operator.inputs, strict=True))
     ]
-    if waking is not None:
-        ticking = named_function(Ticking(buckets, waking_marks or {}), f"for {place.operator}")
+    for waking, marks in calling:
+        ticking = named_function(Ticking(buckets, marks), f"for {place.operator}")
         packed.append(map_in_arrow(waking, ticking, PACKED_DDL).drop(METRICS_COLUMN))
     # Spark would write the time into its generated code and compile that code in each batch. For the sort of an array
     # it generates no code.
@@ -66,7 +65,7 @@ def apply_operator(
         frame=exchanged,
         read=Process(operator=operator, place=place, buckets=buckets, event_time=event_time),
         schema=operator.output,
-        metrics=(*METRICS, *metrics, USES) if event_time is None else (*METRICS, *TIME_METRICS, *metrics),
+        metrics=(*METRICS, *(() if event_time is None else TIME_METRICS), *metrics, USES),
         observed_as=place.operator,
         marks=event_time is not None or bool(marked),
     )

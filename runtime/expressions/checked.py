@@ -53,7 +53,7 @@ class CheckedExpression:
         if not isinstance(self.tree, exp.And):
             return (self,)
         trees = list(self.tree.flatten(unnest=False))
-        ends = list(_top_level([piece.sql for piece in self.pieces], "AND"))
+        ends = list(top_level([piece.sql for piece in self.pieces], "AND"))
         if len(trees) != len(ends) + 1:
             return (self,)
         bounds = zip([-1, *ends], [*ends, len(self.pieces)], strict=True)
@@ -98,7 +98,7 @@ def is_conjunction(text: str) -> bool:
         "" if token.token_type in _VALUES or behind == TokenType.DOT else token.text
         for token, behind in zip(tokens, before, strict=False)
     ]
-    return bool([*_top_level(words, "AND")]) and not [*_top_level(words, "OR")]
+    return bool([*top_level(words, "AND")]) and not [*top_level(words, "OR")]
 
 
 def _moved(pieces: Sequence[SqlPiece], by: int) -> Iterator[SqlPiece]:
@@ -114,7 +114,7 @@ def keyed_columns(
         yield column, next((names[:n] for n in range(1, len(names) + 1) if names[:n] in keys), None)
 
 
-def _top_level(pieces: Sequence[str], connective: str) -> Iterator[int]:
+def top_level(pieces: Sequence[str], connective: str) -> Iterator[int]:
     """Yield the positions of AND or OR outside brackets, CASE and BETWEEN."""
     depth = between = 0
     for place, piece in enumerate(pieces):

@@ -24,6 +24,7 @@ from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions.arithmetic import wrapping
 from hintplan.runtime.expressions.bounded import bounded
 from hintplan.runtime.expressions.checked import CheckedExpression
+from hintplan.runtime.expressions.fewer_calls import fewer_calls
 from hintplan.runtime.expressions.json_calls import CALL, FUNCTIONS
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.shipping import in_tasks
@@ -45,7 +46,7 @@ def sql_over(frame: DataFrame, expression: CheckedExpression) -> str:
         typed = frame.select(*(F.expr(text).alias(f"c{i}") for i, text in enumerate(texts)))
         return [field.dataType.simpleString() for field in typed.schema.fields]
 
-    return bounded(wrapping(expression, types))
+    return bounded(wrapping(fewer_calls(expression), types))
 
 
 def register_called(frame: DataFrame, expression: CheckedExpression) -> None:

@@ -1,7 +1,7 @@
 """The state entries of a plan's operators, the stored tables of each, and the selection of entries by path.
 
-A single entry has all tables of its operator: ``groupAggregateState`` has the groups and the values for DISTINCT.
-Several entries have one table each. The rows that a deferred lookup parks are also an entry, without a TTL.
+The last entry of an operator has all tables that remain: ``groupAggregateState`` has the groups and the values for
+DISTINCT. Each entry before it has one table. The rows that a deferred lookup parks are also an entry, without a TTL.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
 
 def _entries(operator: Operator, layouts: Sequence[StateLayout], ttls: Mapping[str, str | None]) -> tuple[Entry, ...]:
     states = sorted(operator.state, key=lambda state: state.index)
-    parts = [tuple(layouts)] if len(states) == 1 else [(layout,) for layout in layouts]
+    last = len(states) - 1
+    parts = [*((layout,) for layout in layouts[:last]), tuple(layouts[last:])]
     entries = []
     for state, tables in zip(states, parts, strict=True):
         other = ttls.get(state.name) or state.ttl

@@ -190,15 +190,19 @@ def _operator_state(
 
 
 def _watermark(operator: str, partitions: Mapping[int, Manifest], asked: _Asked) -> OperatorWatermark | None:
-    """Return the stored watermark, which is the same in all partitions, and the source that holds it back."""
+    """Return the stored watermark, which is the same in all partitions, and the source that holds it back.
+
+    Return None for processing time.
+    """
     stored = next((m.watermark for m in partitions.values() if m.watermark is not None), None)
-    if stored is None:
+    current = asked.plan.by_id.get(operator)
+    if stored is None or (current is not None and current.goes_by_clock):
         return None
     after = None if stored.after == NEVER else stored.after
     event_time = event_times(asked.plan).get(operator)
     if event_time is None or len(event_time.sources) != len(stored.marks):
         return OperatorWatermark(after=after)
-    holder = moved_watermark(stored, {}, event_time.sources, asked.now).holder
+    holder = moved_watermark(stored, {}, event_time, asked.now).holder
     if holder is None or holder.source < 0 or stored.after == FOREVER:
         return OperatorWatermark(after=after)
     held_by = watermark_sources(asked.plan)[operator][holder.source]
@@ -209,11 +213,7 @@ def _counted(
     entries: Sequence[Entry], files: Files, partitions: Mapping[int, Manifest], asked: _Asked
 ) -> dict[str, list[Counted]]:
     """Return the counts of the tables of ``entries`` in each partition."""
-    tables = [
-        Kept(layout=layout, ttls=tuple(parse_duration(ttl) for ttl in (entry.ttl or "0 ms", entry.edited) if ttl))
-        for entry in entries
-        for layout in entry.layouts
-    ]
+    tables = [Kept(layout=layout, ttls=_ttls(entry, layout)) for entry in entries for layout in entry.layouts]
     counts: dict[str, list[Counted]] = {}
     for partition in partitions.values():
         for name, counted in count_tables(files, partition, tables, now=asked.now, show=asked.show):
@@ -225,6 +225,12 @@ def _counted(
             if parked is not None:
                 counts.setdefault(PARKED, []).append(parked)
     return counts
+
+
+def _ttls(entry: Entry, layout: StateLayout) -> tuple[int, ...]:
+    """Return the TTLs in ms under which rows of a table are counted; rows that wait for the watermark have none."""
+    ttls = tuple(parse_duration(ttl) for ttl in (entry.ttl or "0 ms", entry.edited) if ttl)
+    return tuple(0 for _ in ttls) if layout.by_time else ttls
 
 
 def _nothing(entry: Entry) -> Amount:

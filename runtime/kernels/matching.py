@@ -54,27 +54,40 @@ def matched_groups(
     hashes: tuple[Int64s, Int64s],
 ) -> Matching:
     """Match the rows of ``left`` and ``right`` whose ``keys`` are equal; equal keys have equal ``hashes``."""
-    columns = [
-        pa.concat_arrays([without_chunks(left[mine]), without_chunks(right[theirs]).cast(left[mine].type)])
-        for mine, theirs in zip(*keys, strict=True)
-    ]
-    groups, first = hashed_groups(columns, np.concatenate(hashes))
-    left_groups, right_groups = groups[: left.num_rows], groups[left.num_rows :]
-    valid = _without_null(right, keys[1])
+    left_groups, right_groups = key_groups(left, right, keys, hashes)
+    valid = without_null(right, keys[1])
     right_rows = np.arange(right.num_rows) if valid is None else np.flatnonzero(valid)
     right_groups = right_groups[right_rows]
     if (right_groups[1:] < right_groups[:-1]).any():
         order = np.argsort(right_groups, kind="stable")
         right_rows, right_groups = right_rows[order], right_groups[order]
-    counts = np.bincount(right_groups, minlength=len(first))
+    counts = np.bincount(right_groups, minlength=max(left_groups.max(initial=-1), right_groups.max(initial=-1)) + 1)
     count = counts[left_groups]
-    valid = _without_null(left, keys[0])
+    valid = without_null(left, keys[0])
     if valid is not None:
         count = np.where(valid, count, 0)
     return Matching(start=(np.cumsum(counts) - counts)[left_groups], count=count, right=right_rows)
 
 
-def _without_null(rows: pa.Table, names: tuple[str, ...]) -> Mask | None:
+def key_groups(
+    left: pa.Table,
+    right: pa.Table,
+    keys: tuple[tuple[str, ...], tuple[str, ...]],
+    hashes: tuple[Int64s, Int64s],
+) -> tuple[Int64s, Int64s]:
+    """Return a number for each row of ``left`` and ``right``, which is the same for rows whose ``keys`` are equal.
+
+    NULL equals NULL.
+    """
+    columns = [
+        pa.concat_arrays([without_chunks(left[mine]), without_chunks(right[theirs]).cast(left[mine].type)])
+        for mine, theirs in zip(*keys, strict=True)
+    ]
+    groups, _ = hashed_groups(columns, np.concatenate(hashes))
+    return groups[: left.num_rows], groups[left.num_rows :]
+
+
+def without_null(rows: pa.Table, names: tuple[str, ...]) -> Mask | None:
     """Return a mask of the rows without NULL in these columns; None for all rows."""
     valid: Mask | None = None
     for name in names:

@@ -31,6 +31,7 @@ from hintplan.runtime.state.sliced import END
 class Slices:
     """The slices of ``window`` over the rowtime ``column``; with ``are_ends``, it has the ends of the windows of rows.
 
+    Rows of a window of processing time are in one slice, whose end only the receiver of the batch knows: it is 0 here.
     ``operator`` is the id of the operator that reads the rows.
     """
 
@@ -41,6 +42,8 @@ class Slices:
 
     def added_to(self, rows: pa.Table) -> pa.Table:
         """Return ``rows`` with the column ``END``; RunError if a row has NULL as its time or the end of its window."""
+        if self.window.processing_time:
+            return rows.append_column(END, pa.array(np.zeros(rows.num_rows, np.int64)))
         if rows[self.column].null_count:
             raise RunError(rowtime_message(self.operator, self.column), hint=rowtime_hint(self.column))
         times = milliseconds(rows[self.column])

@@ -3,8 +3,9 @@
 Windows lie on wall clocks: on the times themselves, or, for TIMESTAMP_LTZ, on the clock of a time zone. A day in a zone
 may have 23 or 25 hours. An hour that the clock shows twice is one window.
 
-Windows of TUMBLE, HOP and CUMULATE consist of slices, which are as long as the distance between the ends of two
-windows. A row belongs to one slice, and a slice to one or more windows. A slice and a window are known by their ends.
+Windows of TUMBLE, HOP and CUMULATE consist of slices: no start and no end of a window is inside of a slice. A row
+belongs to one slice, and a slice to one or more windows. If the slide of a HOP is longer than its size, some slices
+belong to none. A slice and a window are known by their ends.
 
 >>> hop = Window(type="hop", size="10 s", slide="5 s")
 >>> slice_ends(hop, np.array([0, 4_999, 5_000, -1])).tolist()
@@ -75,15 +76,29 @@ def _moments(walls: Int64s, zone: str, *, ambiguous: str, nonexistent: str) -> I
 
 def slice_ends(window: Window, walls: Int64s) -> Int64s:
     """Return the end of the slice of each wall clock time."""
-    step, offset = window.step_ms, window.offset_ms
+    step, offset = window.slice_ms, window.offset_ms
     return (walls - offset) // step * step + (step + offset)
 
 
+def first_window_ends(window: Window, ends: Int64s) -> Int64s:
+    """Return the end of the first window to which each slice belongs: the first one after its end, or with it."""
+    if window.type == "cumulate" or window.slice_ms == window.step_ms:
+        return ends
+    first = window.size_ms + window.offset_ms
+    return -((first - ends) // window.step_ms) * window.step_ms + first
+
+
 def last_window_ends(window: Window, ends: Int64s) -> Int64s:
-    """Return the end of the last window to which each slice belongs; the first one ends with the slice."""
+    """Return the end of the last window to which each slice belongs.
+
+    It is before :func:`first_window_ends` if the slice belongs to none.
+    """
     if window.type == "cumulate":
         return _starts(window, ends) + window.size_ms
-    return ends + (window.size_ms - window.step_ms)
+    starts = ends - window.slice_ms
+    if window.slice_ms != window.step_ms:
+        starts = (starts - window.offset_ms) // window.step_ms * window.step_ms + window.offset_ms
+    return starts + window.size_ms
 
 
 def window_starts(window: Window, ends: Int64s) -> Int64s:
@@ -103,7 +118,8 @@ def windows_of(window: Window, ends: Int64s) -> tuple[Int64s, Int64s]:
     >>> [part.tolist() for part in windows_of(Window(type="cumulate", size="3 s", step="1 s"), np.array([1000, 2000]))]
     [[0, 0, 0, 1, 1], [1000, 2000, 3000, 2000, 3000]]
     """
-    counts = (last_window_ends(window, ends) - ends) // window.step_ms + 1
+    first = first_window_ends(window, ends)
+    counts = (last_window_ends(window, ends) - first) // window.step_ms + 1
     places = np.repeat(np.arange(len(ends)), counts)
     number = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return places, ends[places] + number * window.step_ms
+    return places, first[places] + number * window.step_ms

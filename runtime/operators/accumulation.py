@@ -199,6 +199,7 @@ class GroupChange(NamedTuple):
     """The groups of a batch and their accumulators before and after it, by name.
 
     ``was`` and ``is_`` mark the groups that had and that have rows. ``order`` sorts groups by their first row.
+    ``hashes`` are the hashes of the groups' keys.
     """
 
     keys: pa.Table
@@ -207,6 +208,7 @@ class GroupChange(NamedTuple):
     was: Mask
     is_: Mask
     order: Int64s
+    hashes: Int64s
 
 
 def change_groups(
@@ -230,7 +232,7 @@ def change_groups(
             if not counted.all():
                 return change_groups(operator, states, batch.filter(pa.array(counted)), weights[counted], now)
     if not len(first):
-        return GroupChange(keys, old, old, live, live, first)
+        return GroupChange(keys, old, old, live, live, first, hashes)
     groups_state.use(codes)
     places, kept = _by_place(first, batch.num_rows), old
     if weights is not None:
@@ -249,7 +251,7 @@ def change_groups(
     rows = [pa.array(hashes), *keys.columns, *new.values(), pa.array(new_count), pa.array(np.full(len(first), now))]
     table = pa.table(rows, [HASH, *operator.keys, *new, COUNT, WRITE]).cast(operator.groups_layout.schema)
     groups_state.put(table, codes >= 0)
-    return GroupChange(keys, old, new, live, new_count > 0, places)
+    return GroupChange(keys, old, new, live, new_count > 0, places, hashes)
 
 
 def merge_groups(operator: Accumulation, rows: pa.Table) -> pa.Table:

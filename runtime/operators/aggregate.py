@@ -97,7 +97,7 @@ class AggregateOperator:
 
 def _emit(operator: AggregateOperator, change: GroupChange) -> pa.Table:
     """Return the changes of the groups, in their order."""
-    keys, old, new, was, is_, order = change
+    keys, old, new, was, is_, order, _ = change
     if not len(was):
         return operator.output.empty_table()
     before = _results(operator, keys, old, was)

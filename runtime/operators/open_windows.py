@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hintplan.plans.declarations.windows import Window
 from hintplan.plans.evidence.ages import Counts
-from hintplan.runtime.operator import Result, SegmentStore
+from hintplan.runtime.operator import FOREVER, Result, SegmentStore
 from hintplan.runtime.state.keyed import KeyedState
 from hintplan.runtime.state.layout import Int64s, StateLayout
 from hintplan.runtime.state.manifest import read_manifest, write_manifest
@@ -48,6 +48,15 @@ class OpenWindows:
         ends = self.bucket_of(closes)
         for end in np.unique(ends).tolist():
             yield self.buckets.at(end), np.flatnonzero(ends == end)
+
+    def due(self) -> int | None:
+        """Return the time at which the clock closes the first of the rows; None if there are none."""
+        for end in self.buckets.ends():
+            state = self.buckets.at(end)
+            closes = state.integers(state.up_to(CLOSES, FOREVER), CLOSES)
+            if len(closes):
+                return int(closes.min()) + 1
+        return None
 
     def take_due(self, after: int) -> pa.Table:
         """Remove the rows that the watermark ``after`` closes, and return them."""
@@ -84,12 +93,40 @@ def commit_windows(
     late_places: tuple[Int64s, ...],
     lateness: tuple[Counts, ...],
     counted: Collection[str] | None = None,
+    due: int | None = None,
 ) -> Result:
     """Commit the changes of a batch, and return its result.
 
     ``counted`` are the names of the layouts whose rows count as open windows, or None for all.
     """
-    by_name = {name: each.buckets.commit() for name, each in windows.items()}
+    return commit_buckets(
+        {name: each.buckets for name, each in windows.items()},
+        output,
+        rows_in=rows_in,
+        late_rows=late_rows,
+        late_places=late_places,
+        lateness=lateness,
+        counted=counted,
+        due=due,
+    )
+
+
+def commit_buckets(
+    buckets: Mapping[str, TimeBuckets],
+    output: pa.Table,
+    *,
+    rows_in: int,
+    late_rows: int,
+    late_places: tuple[Int64s, ...],
+    lateness: tuple[Counts, ...],
+    counted: Collection[str] | None = None,
+    due: int | None = None,
+) -> Result:
+    """Commit the changes of a batch in ``buckets``, which are by the name of their layout, and return its result.
+
+    ``counted`` are the names of the layouts whose rows count as waiting, or None for all.
+    """
+    by_name = {name: each.commit() for name, each in buckets.items()}
     tables = {name: table for each in by_name.values() for name, table in each.items()}
     rows = {name: sum(table.rows for table in each.values()) for name, each in by_name.items()}
     segments = [segment for table in tables.values() for segment in table.segments]
@@ -104,6 +141,7 @@ def commit_windows(
         late_places=late_places,
         lateness=lateness,
         waiting_rows=sum(count for name, count in rows.items() if counted is None or name in counted),
+        due=due,
     )
 
 

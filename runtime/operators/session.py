@@ -25,6 +25,7 @@ from hintplan.runtime.kernels.accumulators import UsersCalls
 from hintplan.runtime.kernels.lateness import lateness
 from hintplan.runtime.kernels.mergeable import MergeableCalls
 from hintplan.runtime.kernels.sessions import merged_sessions
+from hintplan.runtime.kernels.windows import wall_clock
 from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore, Watermarks
 from hintplan.runtime.operator import hash_column as hash_name
 from hintplan.runtime.operators.open_sessions import (
@@ -53,15 +54,14 @@ _WORTH = 4
 class SessionOperator:
     """An aggregate by ``keys`` over sessions of the rowtime ``time``, bound to its input columns and result types.
 
-    ``operator`` is its id.
-
-    ``names`` are the names of the output columns with start, end and rowtime of a session.
+    Sessions of processing time have no ``time``: all rows of a batch have the time of the batch. ``operator`` is its
+    id. ``names`` are the names of the output columns with start, end and rowtime of a session.
     """
 
     operator: str
     columns: pa.Schema
     keys: tuple[str, ...]
-    time: str
+    time: str | None
     window: Window
     calls: tuple[AggregateCall, ...]
     types: tuple[pa.DataType, ...]
@@ -119,7 +119,13 @@ class SessionOperator:
         closed.append(sessions.take_due(watermarks.after))
         output = _results(self, pa.concat_tables(closed))
         return commit_windows(
-            windows, output, rows_in=came, late_rows=sum(passed), late_places=(late_places,), lateness=(passed,)
+            windows,
+            output,
+            rows_in=came,
+            late_rows=sum(passed),
+            late_places=(late_places,),
+            lateness=(passed,),
+            due=sessions.due() if self.window.processing_time else None,
         )
 
     def inherit(self, store: Inheritance) -> bytes | None:
@@ -187,9 +193,14 @@ def _keys(operator: SessionOperator, batch: pa.Table) -> tuple[Int64s, Int64s]:
 
 
 def _intervals(operator: SessionOperator, batch: pa.Table) -> tuple[Int64s, Int64s]:
-    """Return start and end of the window of each row, or of the part of a session that a task has made."""
+    """Return start and end of the window of each row, or of the part of a session that a task has made.
+
+    With processing time, they count from the time of the batch.
+    """
     if START in batch.column_names:
         return int64s(batch, START), int64s(batch, END)
+    if operator.time is None:
+        return np.zeros(batch.num_rows, np.int64), np.full(batch.num_rows, operator.window.gap_ms)
     starts = walls(batch, operator.time, operator.window.zone, operator.operator)
     return starts, starts + operator.window.gap_ms
 
@@ -204,6 +215,9 @@ def _update(
     rows_of = int64s(batch, ROWS) if ROWS in batch.column_names else np.ones(batch.num_rows, np.int64)
     key, first = _keys(operator, batch)
     starts, ends = _intervals(operator, batch)
+    if operator.time is None:
+        batch_time = wall_clock(np.array([watermarks.processing_time(now)]), operator.window.zone)
+        starts, ends = starts + batch_time, ends + batch_time
     intervals = KeyedIntervals(
         keys=batch.select(list(operator.keys)).take(pa.array(first)),
         hashes=int64s(batch, hash_name(0))[first],

@@ -99,6 +99,7 @@ class SessionRowsOperator:
             late_places=(late,),
             lateness=(passed,),
             counted=(WAITING,),
+            due=sessions.due() if self.window.processing_time else None,
         )
 
     def inherit(self, store: Inheritance) -> bytes | None:

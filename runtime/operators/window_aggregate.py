@@ -7,12 +7,15 @@ rows were all retracted.
 
 - HOP: a batch reads each slice once, for all windows that it closes. A slice becomes one segment when it is first
   read, because few rows come after that. If a window has more than 64 slices, a bucket has as many of them as are
-  needed for at most 64 buckets per window, a power of two.
+  needed for at most 64 buckets per window, a power of two. If its size is no multiple of its slide, as in GROUP BY, a
+  slice is as long as their greatest common divisor. If the slide is longer than the size, rows between windows are
+  dropped, and not counted as late.
 - CUMULATE: the groups of a slice that closes are put out, and then merged into the next slice of the longest window.
   So there is a result for each step, with or without new rows. A row that is late for some windows goes to the first
   slice whose window is open.
 - Accumulators that need the values of rows cannot be merged. Their rows are added to each of their windows instead.
 - Windows in columns: a window is a slice. Rows whose window is due in their batch are never stored.
+- Windows of processing time: all rows of a batch have its time, and so one slice.
 
 State layout, format 1: the tables of the accumulation by time, one for each slice, without the slice's end. If a
 bucket has several slices, its rows have the end of their slice, and the hash of their key and slice.
@@ -38,18 +41,21 @@ from hintplan.runtime.kernels.partial import ROWS, WEIGHT, rows_behind
 from hintplan.runtime.kernels.slices import Slices, distinct_ends
 from hintplan.runtime.kernels.windows import (
     closing_time,
+    first_window_ends,
     last_window_ends,
     milliseconds,
+    slice_ends,
+    wall_clock,
     window_starts,
     windows_of,
 )
-from hintplan.runtime.operator import Inheritance, InputSpec, Result, SegmentStore, Watermarks
-from hintplan.runtime.operators.accumulation import GROUPS, Accumulation, change_groups, merge_groups
+from hintplan.runtime.operator import FOREVER, Inheritance, InputSpec, Result, SegmentStore, Watermarks
+from hintplan.runtime.operators.accumulation import GROUPS, Accumulation, GroupChange, change_groups, merge_groups
 from hintplan.runtime.operators.window_function import Names, window_columns, window_fields
 from hintplan.runtime.state.identity import without_chunks
 from hintplan.runtime.state.inherit import inherit_tables
-from hintplan.runtime.state.layout import HASH, SUFFIX_MASK, Int64s, StateLayout, int64s
-from hintplan.runtime.state.manifest import read_manifest
+from hintplan.runtime.state.layout import HASH, SUFFIX_MASK, Int64s, StateLayout, bucket_end, int64s
+from hintplan.runtime.state.manifest import StateTable, read_manifest
 from hintplan.runtime.state.sliced import END, BucketWidth, SlicedState, stored_layout
 from hintplan.runtime.state.tables import result_of
 from hintplan.runtime.state.time_buckets import TimeBuckets
@@ -64,8 +70,9 @@ _MOST_ROWS = 1 << 20
 class WindowAggregateOperator:
     """A window aggregate bound to its input columns and result types.
 
-    The windows are over the rowtime ``time``, or the input has them in the columns ``attached``. ``operator`` is its
-    id. ``names`` are the names of the output columns with start, end and rowtime of a window.
+    The windows are over the rowtime ``time``, or the input has them in the columns ``attached``; windows of processing
+    time have neither. ``operator`` is its id. ``names`` are the names of the output columns with start, end and rowtime
+    of a window.
     """
 
     operator: str
@@ -78,6 +85,8 @@ class WindowAggregateOperator:
     names: Names
     time: str | None = None
     attached: WindowColumns | None = None
+    whole: bool = False
+    """True to keep each window as one slice, so that a row is added to all of its windows."""
     phases: PhaseStrategy = "AUTO"
     users: Mapping[str, UsersCalls] = field(default_factory=dict)
     """The adapters that call the user's aggregate functions, by function name."""
@@ -115,9 +124,9 @@ class WindowAggregateOperator:
         if self.kind != "hop":
             return BucketWidth(step=1)
         slices = 1
-        while self.window.size_ms > _MOST_BUCKETS * slices * self.window.step_ms:
+        while self.window.size_ms > _MOST_BUCKETS * slices * self.window.slice_ms:
             slices *= 2
-        return BucketWidth(step=self.window.step_ms, offset=self.window.offset_ms, slices=slices)
+        return BucketWidth(step=self.window.slice_ms, offset=self.window.offset_ms, slices=slices)
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
@@ -146,7 +155,7 @@ class WindowAggregateOperator:
         buckets = {layout.name: TimeBuckets(layout, tables, store, now=now) for layout in layouts}
         passed, places = NONE, np.empty(0, np.int64)
         if rows is not None and rows.num_rows:
-            passed, places = _add(self, buckets, rows, watermarks.before, now)
+            passed, places, _ = add_rows(self, buckets, rows, watermarks, now)
         output = _close(self, buckets, watermarks)
         groups, *others = (of_layout.commit() for of_layout in buckets.values())
         result = result_of({name: table for part in (groups, *others) for name, table in part.items()}, output, 0)
@@ -158,6 +167,7 @@ class WindowAggregateOperator:
             waiting_rows=waiting_rows,
             late_places=(places,),
             lateness=(passed,),
+            due=next_due(self, groups, watermarks.after) if self.window.processing_time else None,
         )
 
     def inherit(self, store: Inheritance) -> bytes | None:
@@ -168,12 +178,18 @@ class WindowAggregateOperator:
         """The relation of slices and windows.
 
         - ``single``: a window is one slice.
-        - ``repeated``: so it is, because each row is added to all of its windows.
+        - ``repeated``: so it is, because each row is added to all of its windows. ``whole`` windows are, and windows
+          of accumulators that need the values of rows.
         - ``hop`` and ``cumulate``: a window consists of several slices, whose groups are merged when it closes.
         """
         if self.attached is not None or self.window.type not in ("hop", "cumulate"):
             return "single"
-        return "repeated" if self.accumulation.remembers else self.window.type
+        return "repeated" if self.whole or self.accumulation.remembers else self.window.type
+
+    @property
+    def has_gaps(self) -> bool:
+        """True if there are times between windows, so that rows may belong to none."""
+        return self.attached is None and self.window.type == "hop" and self.window.step_ms > self.window.size_ms
 
     def windows(self, ends: Int64s) -> tuple[Int64s, Int64s]:
         """Return all windows of each slice, as parallel places in ``ends`` and window ends, in order of both."""
@@ -188,18 +204,29 @@ class WindowAggregateOperator:
         return closing_time(ends, self.window.zone)
 
 
-def _add(
-    operator: WindowAggregateOperator, buckets: Mapping[str, TimeBuckets], rows: pa.Table, before: int, now: int
-) -> tuple[Counts, Int64s]:
-    """Add ``rows`` to the groups of their slices, and return the lateness of late rows, and their places.
+def add_rows(
+    operator: WindowAggregateOperator,
+    buckets: Mapping[str, TimeBuckets],
+    rows: pa.Table,
+    watermarks: Watermarks,
+    now: int,
+) -> tuple[Counts, Int64s, GroupChange | None]:
+    """Add ``rows`` to the groups of their slices.
 
-    Rows that a task has summed up count each, and have one place.
+    Return the lateness of late rows, their places, and the change of the groups. Rows that a task has summed up count
+    each, and have one place.
     """
     batch = (rows if WEIGHT in rows.column_names else operator.slices.added_to(rows)).combine_chunks()
+    before = watermarks.before
+    if operator.window.processing_time:
+        batch = _with_ends(batch, _slice_at(operator.window, watermarks.processing_time(now)))
+    in_windows = _in_windows(operator, batch) if operator.has_gaps else None
+    if in_windows is not None:
+        batch = batch.take(pa.array(in_windows)).combine_chunks()
     ends, numbers = distinct_ends(batch)
     places, targets = _targets(operator, ends, before)
     counts = np.bincount(places, minlength=len(ends))
-    passed, late_places = NONE, np.empty(0, np.int64)
+    passed, late_places, change = NONE, np.empty(0, np.int64), None
     if not counts.all():
         late_places = np.flatnonzero(counts[numbers] == 0)
         closes = operator.closing(operator.last_window_ends(ends))
@@ -212,8 +239,27 @@ def _add(
         width = operator.width
         states = {layout.name: SlicedState(layout, buckets[layout.name], width) for layout in accumulation.layouts}
         weights = batch[WEIGHT].to_numpy() if WEIGHT in batch.column_names else weights_of(batch)
-        change_groups(accumulation, states, batch, weights, now)
-    return passed, late_places
+        change = change_groups(accumulation, states, batch, weights, now)
+    return passed, late_places if in_windows is None else in_windows[late_places], change
+
+
+def _in_windows(operator: WindowAggregateOperator, batch: pa.Table) -> Int64s:
+    """Return the places of the rows of ``batch`` that belong to a window."""
+    ends = int64s(batch, END)
+    return np.flatnonzero(first_window_ends(operator.window, ends) <= last_window_ends(operator.window, ends))
+
+
+def _slice_at(window: Window, time: int) -> int:
+    """Return the end of the slice of ``time``."""
+    return int(slice_ends(window, wall_clock(np.array([time]), window.zone))[0])
+
+
+def next_due(operator: WindowAggregateOperator, groups: Mapping[str, StateTable], after: int) -> int | None:
+    """Return the time at which the clock closes the next window that has ``groups``; None if there are none."""
+    ends = np.array(sorted(map(bucket_end, groups)), np.int64)
+    if operator.kind == "hop":
+        ends = _due_windows(operator, ends, Watermarks(after, FOREVER))
+    return int(operator.closing(ends[:1])[0]) + 1 if len(ends) else None
 
 
 def _targets(operator: WindowAggregateOperator, ends: Int64s, before: int) -> tuple[Int64s, Int64s]:
@@ -301,11 +347,12 @@ def _due_windows(operator: WindowAggregateOperator, buckets: Int64s, watermarks:
     if not len(buckets):
         return buckets
     window, width = operator.window, operator.width
-    first, last = buckets - (width.ms - width.step), buckets + (window.size_ms - width.step)
-    first[1:] = np.maximum(first[1:], last[:-1] + width.step)
-    counts = (last - first) // width.step + 1
+    first = first_window_ends(window, buckets - (width.ms - width.step))
+    last = last_window_ends(window, buckets)
+    first[1:] = np.maximum(first[1:], last[:-1] + window.step_ms)
+    counts = np.maximum(last - first, -window.step_ms) // window.step_ms + 1
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    ends = np.repeat(first, counts) + number * width.step
+    ends = np.repeat(first, counts) + number * window.step_ms
     closing = operator.closing(ends)
     due: Int64s = ends[(closing > watermarks.before) & (closing <= watermarks.after)]
     return due

@@ -134,6 +134,8 @@ def _watermark(moment: Moment, operator: str, marks: _Marks) -> Line:
     held = marks.holders.get(operator)
     if not moment.plan.by_id[operator].goes_by_time:
         return Line(marks.senders.get(operator, _UNKNOWN)) if held is None else Line("the slowest", "hold", held)
+    if moment.plan.by_id[operator].goes_by_clock:
+        return Line("the clock")
     progress = moment.progress(operator)
     time = None if progress is None else progress.event_time
     if time is None or time.watermark is None:

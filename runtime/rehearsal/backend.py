@@ -25,7 +25,7 @@ from hintplan.runtime.connectors import table as connectors
 from hintplan.runtime.engine.blobs import from_blob
 from hintplan.runtime.engine.marks import LAST, MARK_COLUMNS, SPLIT, Marks
 from hintplan.runtime.engine.pack import TICK, Packing, hashed
-from hintplan.runtime.engine.process import joined
+from hintplan.runtime.engine.process import joined, stored_with
 from hintplan.runtime.engine.row_order import ROW_ORDER, in_row_order
 from hintplan.runtime.engine.rows import Aggregate, ArrowRows, EdgeRows, PackedFor
 from hintplan.runtime.engine.watermarks import EventTime, Moved, moved_watermark
@@ -169,6 +169,7 @@ class RehearsalBackend(Backend):
         marked: Collection[int] = (),
         event_time: EventTime | None = None,
         ends: Marks | None = None,
+        wakes: bool = False,
         retry_delay: int | None = None,
     ) -> ArrowRows:
         def compute(noted: Marks) -> pa.Table:
@@ -238,12 +239,12 @@ class RehearsalBackend(Backend):
         """Call ``kernel`` for a partition, whose state it changes; return its result and the watermark."""
         state = self.state.setdefault((operator, partition), PartitionState())
         now = self.step.now
-        moved = None if event_time is None else moved_watermark(state.watermark, marks, event_time.sources, now)
+        moved = None if event_time is None else moved_watermark(state.watermark, marks, event_time, now)
         further = () if moved is None else (moved.watermarks,)
         result: Result = kernel.process(deltas, state.manifest, state.store, now, *further)
         state.manifest = result.manifest
         if moved is not None:
-            state.watermark = moved.stored
+            state.watermark = stored_with(moved.stored, result)
         return result, moved
 
     def shared(

@@ -5,12 +5,12 @@
     rehearsal.state_rows()["join_o_p.leftState"]
 
 Builders, kernels, Arrow programs and Spark's expressions are the same as in a run. Sources, sinks, shuffles and files
-of state are not here. Each step is one micro-batch.
+of state are not here. Each step is one micro-batch. Batches without rows run between steps, when something is due.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -85,12 +85,26 @@ class Rehearsal:
         """Return the changes of each sink's table in a step at ``now`` (ms) with these ``rows`` of sources.
 
         Rows have the columns of a source that a scan can read, and ``KIND`` if it is a changelog. A step that ``ends``
-        event time closes all windows.
+        event time closes all windows. The changes include batches without rows that run before ``now``, because
+        operators have something to do at their times.
         """
+        batches: list[dict[str, pa.Table]] = []
+        while (due := min(self._dues(), default=now)) < now:
+            batches.append(self._batch(due, {}, ends=False))
+        batches.append(self._batch(now, rows, ends=ends))
+        return {table: pa.concat_tables([batch[table] for batch in batches]) for table in batches[0]}
+
+    def _dues(self) -> Iterator[int]:
+        """Yield the times (ms) at which operators have something to do without rows."""
+        for state in self._backend.state.values():
+            if state.watermark is not None and state.watermark.due is not None:
+                yield state.watermark.due
+
+    def _batch(self, now: int, rows: Mapping[str, pa.Table], *, ends: bool) -> dict[str, pa.Table]:
+        """Return the changes of each sink's table in a batch."""
         backend = self._backend
-        backend.step = Step(
-            now=now, rows=rows, called=self._called(rows, ends=ends), first=backend.step.first, ends=ends
-        )
+        called = self._called(now, rows, ends=ends)
+        backend.step = Step(now=now, rows=rows, called=called, first=backend.step.first, ends=ends)
         self._steps += 1
         built = self._built if self._built is not None else self._build(now)
         changes: dict[str, pa.Table] = {}
@@ -160,11 +174,16 @@ class Rehearsal:
         }
         return edges_of(plan, self._backend, places=places, lookups=run)
 
-    def _called(self, rows: Mapping[str, pa.Table], *, ends: bool) -> frozenset[str]:
-        """Return the operators of the queries that have a batch in a step with these ``rows``."""
+    def _called(self, now: int, rows: Mapping[str, pa.Table], *, ends: bool) -> frozenset[str]:
+        """Return the operators of the queries that have a batch at ``now`` with these ``rows``."""
+        due = {
+            name
+            for (name, _), state in self._backend.state.items()
+            if state.watermark is not None and state.watermark.due is not None and state.watermark.due <= now
+        }
         called: set[str] = set()
         for below in self._queries:
-            if ends or any(self._brings_rows(name, rows) for name in below):
+            if ends or not due.isdisjoint(below) or any(self._brings_rows(name, rows) for name in below):
                 called.update(below)
         return frozenset(called)
 

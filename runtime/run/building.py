@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -109,6 +109,7 @@ class Building:
         continued, reached = self.before.continuation, reached_by_workers(self.spark, self.location)
         run = run_number(self.before.there, int(time.time() * 1000))
         making: dict[str, Callable[[str], Any]] = {}
+        timers = {record.id: record.timers for record in continued.records}
         for query in continued.queries:
             places = state_places(query, continued, reached, run=run, batch_key=self._batch_key(query))
             self._pins[query.id] = self._pins_of(query, self.before.there, run)
@@ -121,6 +122,7 @@ class Building:
                 pins=pins,
                 objects=self.objects,
             )
+            edges = replace(edges, waking=frozenset(timers[query.id]))
             rows = build_stream(edges, tops(self.plan, query))
             if not is_remote(self.spark):
                 self._marks[query.id] = sink_marks(self.spark, self.location, query.id)

@@ -15,7 +15,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from hintplan.plans.analysis.streaming_queries import Query
-from hintplan.plans.analysis.watermarks import reading_tables
+from hintplan.plans.analysis.watermarks import first_of_time
 from hintplan.plans.checkpoint.record import CheckpointRecord
 from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
@@ -38,7 +38,7 @@ class Drained:
 
 def queries_by_time(plan: Plan, queries: Collection[Query]) -> tuple[str, ...]:
     """Return the ids of the queries with an operator that goes by the watermark of a table."""
-    timed = reading_tables(plan)
+    timed = first_of_time(plan)
     return tuple(query.id for query in queries if not set(plan.upstream(*query.sinks)).isdisjoint(timed))
 
 

@@ -123,8 +123,10 @@ class JsonReport:
             return
         record = asdict(batch)
         for name, operator in record["operators"].items():
-            if operator["event_time"] is None:
-                del operator["event_time"]
+            time = batch.operators[name].event_time
+            del operator["event_time"]
+            if time is not None:
+                operator["event_time"] = time.as_dict()
             del operator["uses"]
             used = reduce(Uses.__add__, batch.operators[name].uses.values(), Uses())
             operator |= {key: pairs(ages) for key, ages in (("hits", used.hits), ("misses", used.misses)) if any(ages)}
@@ -378,10 +380,14 @@ def event_time_text(time: EventTimeProgress | None) -> list[str]:
     ['no watermark yet from watermark_bid', '1 late row']
     >>> event_time_text(EventTimeProgress(watermark=1_700_000_000_000, held_by="watermark_bid", split="bids/3"))
     ['watermark 2023-11-14 22:13:20 UTC by bids/3 of watermark_bid']
+    >>> event_time_text(EventTimeProgress(by_clock=True, waiting_rows=2))
+    ['2 rows in open windows']
     """
     if time is None:
         return []
     counted = [_rows_waiting(time.waiting_rows), _counted(time.late_rows, "late row")]
+    if time.by_clock:
+        return [*filter(None, counted)]
     return [_watermark(time.watermark, time.held_by, time.split), *filter(None, counted)]
 
 
@@ -443,6 +449,9 @@ def end_of_event_time(status: str, summary: Mapping[str, Any], *, once: bool) ->
     >>> time = {"watermark": 19_000, "held_by": "watermark_bid", "split": None, "waiting_rows": 2, "reached": 19_000}
     >>> list(end_of_event_time("finished", {"event_time": {"window_bid": time}}, once=True))
     ['window_bid: 2 rows in open windows, watermark 1970-01-01 00:00:19 UTC by watermark_bid · --drain closes them']
+    >>> by_clock = {"watermark": None, "held_by": None, "split": None, "waiting_rows": 1, "by_clock": True}
+    >>> list(end_of_event_time("finished", {"event_time": {"window_bid": by_clock}}, once=True))
+    ['window_bid: 1 row in open windows of processing time · --drain closes them']
     >>> ended = time | {"watermark": FOREVER, "waiting_rows": 0}
     >>> list(end_of_event_time("finished", {"event_time": {"window_bid": ended}}, once=True))
     ['window_bid: all windows closed, watermark 1970-01-01 00:00:19 UTC before the end']
@@ -454,6 +463,9 @@ def end_of_event_time(status: str, summary: Mapping[str, Any], *, once: bool) ->
             continue
         closes = " · --drain closes them" if once and status == "finished" and time["waiting_rows"] else ""
         rows = _rows_waiting(time["waiting_rows"], always=True)
+        if time.get("by_clock"):
+            yield f"{name}: {rows} of processing time{closes}"
+            continue
         yield f"{name}: {rows}, {_watermark(time['watermark'], time['held_by'], time['split'])}{closes}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from hintplan.plans.errors import HintplanError
 from hintplan.plans.model.plan import Plan
@@ -129,7 +129,7 @@ def run_plan(
             counted = {**start_ms, "lookups": totals.lookups, "functions": totals.functions, **failure}
             if totals.event_time:
                 counted["event_time"] = {
-                    name: {**asdict(time), "reached": totals.reached.get(name)}
+                    name: {**time.as_dict(), "reached": totals.reached.get(name)}
                     for name, time in totals.event_time.items()
                 }
             if totals.started or as_json or status == "stopped":

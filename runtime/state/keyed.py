@@ -78,6 +78,14 @@ class KeyedState:
         return self._rows
 
     @property
+    def first_write(self) -> int | None:
+        """The time of the oldest write of rows that were stored before the batch, in ms; None if there are none.
+
+        Replaced rows count until a merge drops them.
+        """
+        return min((entry.first_write for entry in self._entries), default=None)
+
+    @property
     def segments(self) -> int:
         """The number of segments after the batch, if it merges none."""
         return len(self._entries) + len(self._added)
@@ -134,19 +142,29 @@ class KeyedState:
             self._observation.use(len(codes), lambda some: self.integers(codes[some], WRITE))
 
     def scan(
-        self, keys: pa.Table, key_hashes: Int64s, limit: int = 1 << 21, *, expired: bool = False
+        self,
+        keys: pa.Table,
+        key_hashes: Int64s,
+        limit: int = 1 << 21,
+        *,
+        suffixes: tuple[Int64s, Int64s] | None = None,
+        expired: bool = False,
     ) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield all live rows under each key, as pairs (position in ``keys``, code), in portions of about ``limit``.
 
         With ``expired``, also yield expired rows whose space has not been reclaimed. ``keys`` has the layout's key
-        columns, without NULLs, and ``key_hashes`` are their hashes. All rows of a key are in one portion.
+        columns, without NULLs, and ``key_hashes`` are their hashes. All rows of a key are in one portion. With
+        ``suffixes``, only rows whose sort hash ends with a number from the first to the second are found.
         """
         tables, offsets, shadows = self._runs()
         if not tables or not len(key_hashes):
             return
         order = hash_order(key_hashes)
-        low_hash = key_hashes[order] & ~SUFFIX_MASK
-        ranges = [matching_ranges(int64s(table, HASH), low_hash, low_hash | SUFFIX_MASK) for table in tables]
+        prefix = key_hashes[order] & ~SUFFIX_MASK
+        first, last = prefix, prefix | SUFFIX_MASK
+        if suffixes is not None:
+            first, last = (prefix | suffix[order] for suffix in suffixes)
+        ranges = [matching_ranges(int64s(table, HASH), first, last) for table in tables]
         totals = np.zeros(len(order), np.int64)
         for places, first, last in ranges:
             totals[places] += last - first
@@ -245,12 +263,13 @@ class KeyedState:
                 result[part] = int64s(table, name)[codes[part] - offsets[index]]
         return result
 
-    def up_to(self, name: str, highest: int) -> Int64s:
-        """Return the codes of all live rows whose int64 column ``name`` is at most ``highest``."""
+    def up_to(self, name: str, highest: int, *, lowest: int | None = None) -> Int64s:
+        """Return the codes of all live rows whose int64 column ``name`` is from ``lowest`` to ``highest``."""
         tables, offsets, shadows = self._runs()
         pieces = [np.empty(0, np.int64)]
         for table, offset in zip(tables, offsets, strict=True):
-            rows = np.flatnonzero(int64s(table, name) <= highest)
+            values = int64s(table, name)
+            rows = np.flatnonzero(values <= highest if lowest is None else (values <= highest) & (values >= lowest))
             pieces.append(offset + rows[self._visible(table, rows, expired=False)])
         codes = np.concatenate(pieces)
         if any(shadows[1:]) and len(codes):  # some may be older versions

@@ -23,16 +23,14 @@ def open_tables(
     """
     tables = read_manifest(manifest, layouts)
     return {
-        layout.name: KeyedState(
-            layout,
-            table := tables[layout.name],
-            store,
-            ttl=ttl,
-            now=now,
-            observation=Observation(table.observed, ttl=ttl, now=now),
-        )
+        layout.name: keyed_table(layout, tables[layout.name], store, ttl=ttl, now=now)
         for layout, ttl in zip(layouts, ttls, strict=True)
     }
+
+
+def keyed_table(layout: StateLayout, table: StateTable, store: SegmentStore, *, ttl: int, now: int) -> KeyedState:
+    """Return a table with its TTL in ms, which observes the batch."""
+    return KeyedState(layout, table, store, ttl=ttl, now=now, observation=Observation(table.observed, ttl=ttl, now=now))
 
 
 def rows_in(deltas: Sequence[pa.Table | None]) -> int:

@@ -2,7 +2,7 @@
 
 Segments are sorted by hash, so rows of one time are not together in a segment. Rows that the watermark passes should
 not have to be searched for. So the rows of each bucket are in a table of their own, which is called ``name@end`` after
-the layout and the bucket's end in ms. It has segments and merges of its own.
+the layout and the bucket's end in ms, or another time that identifies it. It has segments and merges of its own.
 
 - A batch opens only the buckets of its rows.
 - A bucket is read as a whole when it is due, and removed without reading it when the watermark has passed it.

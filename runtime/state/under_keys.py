@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -37,10 +38,17 @@ def rows_at(state: KeyedState, codes: Int64s, added: pa.Table, chosen: Int64s) -
     return pa.concat_tables(parts).combine_chunks().take(pa.array(place, mask=~has)), has
 
 
-def add_copies(state: KeyedState, rows: pa.Table, hashes: Int64s, payload: Mapping[str, Int64s], now: int) -> None:
+def add_copies(
+    state: KeyedState,
+    rows: pa.Table,
+    hashes: Int64s,
+    payload: Mapping[str, Int64s],
+    now: int,
+    sums: Mapping[str, Int64s] = MappingProxyType({}),
+) -> None:
     """Add ``rows``, with the columns of the state's identity, to their counts in ``state``.
 
-    ``payload`` has the other columns, which depend on the identity alone.
+    ``payload`` has the other columns that depend on the identity alone, and ``sums`` the columns that add up.
     """
     rows = rows.select(state.layout.identity.names)
     entries, first = hashed_groups([without_chunks(column) for column in rows.columns], hashes)
@@ -50,18 +58,37 @@ def add_copies(state: KeyedState, rows: pa.Table, hashes: Int64s, payload: Mappi
     present = codes >= 0
     counts[present] += state.integers(codes[present], COUNT)
     writes = np.full(len(first), now, np.int64)
-    others = [pa.array(payload[field.name][first]) for field in state.layout.payload]
+    others = []
+    for field in state.layout.payload:
+        if field.name in sums:
+            summed = np.bincount(entries, weights=sums[field.name], minlength=len(first)).astype(np.int64)
+            summed[present] += state.integers(codes[present], field.name)
+            others.append(pa.array(summed))
+        else:
+            others.append(pa.array(payload[field.name][first]))
     data = [pa.array(hashes), *rows.columns, *others, pa.array(counts), pa.array(writes)]
     state.put(pa.table(data, schema=state.layout.schema), present)
 
 
-def write_again(state: KeyedState, codes: Int64s, now: int, *, deleted: bool = False) -> None:
-    """Write the rows of ``codes`` again with the time ``now``; or delete them, if ``deleted``."""
+def write_again(
+    state: KeyedState,
+    codes: Int64s,
+    now: int,
+    *,
+    deleted: bool = False,
+    changed: Mapping[str, Int64s] = MappingProxyType({}),
+) -> None:
+    """Write the rows of ``codes`` again with the time ``now``; or delete them, if ``deleted``.
+
+    ``changed`` has the new values of int64 columns.
+    """
     if not codes.size:
         return
     schema = state.layout.schema
     rows = state.take(codes, schema.names)
     rows = _replaced(rows, WRITE, np.full(len(codes), now, np.int64))
+    for name, values in changed.items():
+        rows = _replaced(rows, name, values)
     if deleted:
         rows = _replaced(rows, COUNT, np.zeros(len(codes), np.int64))
     state.put(rows.cast(schema), np.ones(len(codes), np.bool_))

@@ -92,13 +92,15 @@ class StoredWatermark:
     """The watermark of an operator ``after`` a batch, in ms, and the marks of each of its sources, by split.
 
     ``since`` is the time (ms) of the operator's first batch. ``lateness`` counts the late rows of all batches, for each
-    input (:mod:`hintplan.runtime.kernels.lateness`); it is empty if no row was late.
+    input (:mod:`hintplan.runtime.kernels.lateness`); it is empty if no row was late. ``due`` is the earliest time (ms)
+    at which the operator has something to do without new rows, or None (:mod:`hintplan.runtime.spark.waking`).
     """
 
     after: int
     since: int
     marks: tuple[tuple[SplitMark, ...], ...]
     lateness: tuple[Counts, ...] = ()
+    due: int | None = None
 
 
 def added_lateness(one: tuple[Counts, ...], other: tuple[Counts, ...]) -> tuple[Counts, ...]:
@@ -141,6 +143,8 @@ def encode_manifest(manifest: Manifest, inline: Sequence[bytes | pa.Buffer]) -> 
     stored: dict[str, Any] = {"after": manifest.watermark.after, "since": manifest.watermark.since, "marks": marks}
     if manifest.watermark.lateness:
         stored["lateness"] = [by_bucket(histogram) for histogram in manifest.watermark.lateness]
+    if manifest.watermark.due is not None:
+        stored["due"] = manifest.watermark.due
     header["watermark"] = stored
     return framed(_MANIFESTS, header, inline, WATERMARK_FORMAT)
 
@@ -190,7 +194,9 @@ def decode_manifest(data: bytes | pa.Buffer, path: str) -> Manifest:
 def _watermark(stored: Mapping[str, Any]) -> StoredWatermark:
     marks = tuple(tuple(SplitMark(*mark) for mark in source) for source in stored["marks"])
     lateness = tuple(counts(dict(pairs)) for pairs in stored.get("lateness", ()))
-    return StoredWatermark(after=stored["after"], since=stored["since"], marks=marks, lateness=lateness)
+    return StoredWatermark(
+        after=stored["after"], since=stored["since"], marks=marks, lateness=lateness, due=stored.get("due")
+    )
 
 
 def body_start(data: bytes | pa.Buffer, path: str) -> int:

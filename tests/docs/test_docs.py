@@ -279,7 +279,13 @@ def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
     unnested = hintplan.dumps(compile_sql(unnests)).decode()
     over = hintplan.dumps(compile_sql("".join(blocks("docs/batch/index.md", "sql")))).decode()
     windows = (hintplan.dumps(compile_sql(script)).decode() for script in scripts_of_windows())
-    known = (whole, blocks("docs/batch/index.md", "json")[-1], *written, *upserts, *of_values, unnested, over, *windows)
+    in_time = [
+        hintplan.dumps(compile_sql(blocks(f"docs/event-time/{page}.md", "sql")[0])).decode()
+        for page in ("interval-joins", "temporal-joins", "over")
+    ]
+    in_time.append(hintplan.dumps(compile_sql(blocks("docs/event-time/first-rows-and-sorting.md", "sql")[1])).decode())
+    of_batches = blocks("docs/batch/index.md", "json")[-1]
+    known = (whole, of_batches, *written, *upserts, *of_values, unnested, over, *windows, *in_time)
     parts = [part for plan in known for part in parts_of(json.loads(plan))]
     assert len(excerpts) > len(OPS)
     assert [excerpt for excerpt in excerpts if json.loads(excerpt) not in parts] == []
@@ -371,14 +377,24 @@ def with_answers(sql: str) -> str:
 
 
 def scripts_of_windows() -> list[str]:
-    """The queries of the page of windows, with their table."""
-    declared, *queries = blocks("docs/event-time/windows.md", "sql")
-    return [declared + with_answers(query) for query in queries]
+    """The queries of the pages of windows, with their table."""
+    scripts = []
+    for page in ("docs/event-time/windows.md", "docs/event-time/processing-time.md"):
+        declared, *queries = blocks(page, "sql")
+        scripts += [declared + with_answers(query) for query in queries]
+    return scripts
 
 
 @pytest.mark.parametrize("script", scripts_of_windows())
 def test_a_script_of_the_page_of_windows_compiles(script: str) -> None:
     assert any(operator.op.startswith("window-") for operator in compile_sql(script).operators)
+
+
+def test_the_page_of_interval_joins_shows_what_the_commands_print(tmp_path: Path) -> None:
+    page = "docs/event-time/interval-joins.md"
+    (tmp_path / "orders.sql").write_text(blocks(page, "sql")[0], encoding="utf-8")
+    for line, shown in sessions(page):
+        assert executed(line, tmp_path) == shown, line
 
 
 @pytest.mark.parametrize(("page", "sql"), examples("docs/connectors"))
@@ -647,7 +663,13 @@ def test_what_the_readme_shows_is_what_the_commands_print(tmp_path: Path) -> Non
             assert executed(line, tmp_path) == shown, line
 
 
-@pytest.mark.parametrize("page", ["docs/init-files.md", "docs/moving-from-flink.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        *("docs/init-files.md", "docs/moving-from-flink.md"),
+        *(f"docs/event-time/{page}.md" for page in ("group-windows", "over", "temporal-joins")),
+    ],
+)
 def test_what_a_page_shows_of_its_scripts_is_what_the_commands_print(page: str, tmp_path: Path) -> None:
     for sql in blocks(page, "sql"):
         (tmp_path / sql.partition("\n")[0].removeprefix("-- ")).write_text(sql, encoding="utf-8")
@@ -676,9 +698,9 @@ def test_what_moves_from_flink_with_a_note_is_refused_or_taken_as_the_page_says(
     """
     hour = "SELECT FLOOR(ts TO HOUR), COUNT(*) FROM t GROUP BY FLOOR(ts TO HOUR)"
     assert compile_sql(f"{tables} INSERT INTO s {hour}").operators
-    with pytest.raises(hintplan.SqlError, match="TUMBLE in GROUP BY is not supported") as caught:
+    with pytest.raises(hintplan.SqlError, match="TUMBLE needs a rowtime") as caught:
         compile_sql(f"{tables} INSERT INTO s {hour.replace('FLOOR(ts TO HOUR)', 'TUMBLE(ts, INTERVAL 1 HOUR)')}")
-    assert "TABLE(TUMBLE(TABLE" in str(caught.value.diagnostics[0].hint)
+    assert "declare WATERMARK" in str(caught.value.diagnostics[0].hint)
 
 
 def test_the_bundle_of_the_docs_is_what_the_command_writes(tmp_path: Path) -> None:

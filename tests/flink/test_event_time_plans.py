@@ -19,32 +19,32 @@ from tests.runtime.event_time.verdicts import NOT_BUILT, REFUSED, REFUSED_BY_OUR
 PROGRAMS = [name for name in RECORDED if name not in {*REFUSED, *REFUSED_BY_OURS, *NOT_BUILT}]
 WITH_NODES = [name for name in PROGRAMS if RECORDED[name].get("nodes")]
 
-_NOT_BUILT = "an interval join is not built, so a regular join keeps all rows"
 _UNREAD = "no operator goes by the watermark, so it is left out"
 DIFFERENT = {
-    **{
-        f"interval join, {name}": _NOT_BUILT
-        for name in (
-            *("inner", "open bounds", "without an equality", "an impossible interval"),
-            "processing time, inner",
-        )
-    },
-    "two rowtimes into a sink": _NOT_BUILT,
+    "interval join, processing time, inner": "interval joins by processing time are not built",
     "interval join, one bound only": _UNREAD,
     "interval join, semi": _UNREAD,
-    "deduplicate, first by rowtime": f"a first row comes at once, and is taken back: {_UNREAD}",
     "deduplicate, last by rowtime": _UNREAD,
+    "over, by a column that is no time": _UNREAD,
+    "over, by a column that is no time, over changes": _UNREAD,
     "top-n by rowtime": _UNREAD,
     "sort by rowtime, limit": f"a sort with a limit is a rank; {_UNREAD}",
     "on conflict do deduplicate": f"the sink has a node of its own; {_UNREAD}",
     "watermarks pushed into the source": "the watermark is an operator, whatever the source can do",
+    "temporal join, versioned view": "all versions are read, below the deduplicate",
+    "temporal join, view of the last rows by processing time": "all versions are read, below the deduplicate",
+    "temporal join, versions from a changelog": "the join itself drops -U rows",
     "nexmark q7": "Flink reads one scan of a table twice; here each reader has its own columns",
 }
 """Programs with other operators than Flink's, or in another order, each with its reason."""
 
 # Nodes of Flink that move rows or collect them, and so are no operators here.
 MOVING = ("exchange", "mini-batch-assigner", "calc")
-RENAMED = {"table-source-scan": "scan", "group-aggregate": "aggregate"}
+RENAMED = {
+    "table-source-scan": "scan",
+    "group-aggregate": "aggregate",
+    "group-window-aggregate": "window-aggregate",
+}
 
 
 def nodes_of(program: dict[str, Any]) -> Iterator[str]:

@@ -45,6 +45,11 @@ class Stream:
         for table, changes in self._rehearsal.step(0, rows).items():
             self._fold(table, changes)
 
+    def end(self) -> None:
+        """The end of all input, which closes all windows."""
+        for table, changes in self._rehearsal.step(0, {}, ends=True).items():
+            self._fold(table, changes)
+
     def _fold(self, table: str, changes: pa.Table) -> None:
         names = [name for name in changes.column_names if name != KIND]
         columns = [changes[name].to_pylist(maps_as_pydicts="strict") for name in names]

@@ -48,8 +48,31 @@ INSERT INTO log SELECT id, s FROM
 (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS n FROM w) WHERE n <= 3;
 INSERT INTO log SELECT id, s FROM
 (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end, k ORDER BY ts) AS n FROM w) WHERE n = 1;
+INSERT INTO log SELECT COUNT(*), s
+FROM TABLE(CUMULATE(TABLE o, DESCRIPTOR(pt), INTERVAL '2' SECOND, INTERVAL '10' SECOND))
+GROUP BY s, window_start, window_end;
+INSERT INTO log SELECT id, s FROM TABLE(SESSION(TABLE o PARTITION BY k, DESCRIPTOR(pt), INTERVAL '10' SECOND));
 INSERT INTO log SELECT a.id, b.s FROM w AS a LEFT JOIN w AS b
 ON a.k = b.k AND a.window_start = b.window_start AND a.window_end = b.window_end;
+INSERT INTO log SELECT COUNT(*) OVER t, LAG(s, 2, 'x') OVER t FROM o WINDOW t AS (PARTITION BY k ORDER BY ts);
+INSERT INTO log SELECT COUNT(DISTINCT v) OVER t, s FROM o
+WINDOW t AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW);
+INSERT INTO log SELECT ROW_NUMBER() OVER (PARTITION BY k ORDER BY pt), s FROM o;
+CREATE VIEW versions AS SELECT k, s, ts FROM
+(SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM o) WHERE n = 1;
+INSERT INTO log SELECT a.id, b.s FROM o AS a LEFT JOIN versions FOR SYSTEM_TIME AS OF a.ts AS b
+ON a.k = b.k AND a.v > 3;
+INSERT INTO log SELECT id, s FROM o ORDER BY ts;
+INSERT INTO log SELECT id, s FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS n FROM o) WHERE n = 1;
+INSERT INTO log SELECT a.id, b.s FROM o AS a FULL JOIN o AS b
+ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts AND a.v <> b.v;
+"""
+_GROUP_WINDOWS = """
+SET 'table.exec.emit.early-fire.enabled' = 'true'; SET 'table.exec.emit.early-fire.delay' = '1 s';
+SET 'table.exec.emit.late-fire.enabled' = 'true'; SET 'table.exec.emit.late-fire.delay' = '0 ms';
+SET 'table.exec.emit.allow-lateness' = '1 min';
+INSERT INTO totals SELECT s, COUNT(*), SUM(v) FROM o GROUP BY s, TUMBLE(ts, INTERVAL '10' SECOND);
+INSERT INTO log SELECT COUNT(DISTINCT id), s FROM o GROUP BY s, HOP(ts, INTERVAL '3' SECOND, INTERVAL '10' SECOND);
 """
 _BATCH = """
 CACHE TABLE j OPTIONS('storageLevel' = 'DISK_ONLY') AS SELECT o.id, c.name, o.v FROM o JOIN c ON o.k = c.k;
@@ -64,6 +87,7 @@ SELECT k FROM o WHERE s LIKE 'a%' AND ts > TIMESTAMP '2020-01-01 00:00:00' INTER
 SCRIPTS = (
     _TABLES.replace("{upsert}", ", 'source.changelog' = 'upsert'") + _P2 + _STREAM,
     _TABLES.replace("{upsert}", "").replace("'data/o'", "'data/o', 'late-rows.target' = 'late'") + _WINDOWS,
+    _TABLES.replace("{upsert}", "") + _GROUP_WINDOWS,
     "SET 'execution.runtime-mode' = 'batch';" + _TABLES.replace("{upsert}", "") + _BATCH,
 )
 

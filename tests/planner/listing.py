@@ -15,6 +15,7 @@ from hintplan.plans.operators import (
     Correlate,
     Deduplicate,
     Expand,
+    IntervalJoin,
     Join,
     LateRows,
     LookupJoin,
@@ -27,6 +28,8 @@ from hintplan.plans.operators import (
     SinkMaterialize,
     Sort,
     Stateful,
+    TemporalJoin,
+    TemporalSort,
     Union,
     Unnest,
     Values,
@@ -38,6 +41,7 @@ from hintplan.plans.operators import (
     WindowTableFunction,
 )
 from hintplan.plans.settings.cached import CACHED
+from hintplan.plans.settings.emit import EMIT
 from hintplan.plans.settings.layers import layers_of
 from hintplan.plans.settings.setting import Value
 from hintplan.plans.settings.state import StateEntry
@@ -95,7 +99,8 @@ def _operator(operator: Operator) -> list[str]:
         return [f"{head}: {by}: {calls or '-'} [{kinds}]", *map(_state, operator.state)]
     if isinstance(operator, Deduplicate):
         kinds = " ".join(operator.changelog)
-        how = f"{operator.keep} of {', '.join(operator.key)} by {operator.time or 'arrival'}"
+        when = " at the watermark" if operator.emit is not None else ""
+        how = f"{operator.keep} of {', '.join(operator.key)} by {operator.time or 'arrival'}{when}"
         return [f"{head}: {how} [{kinds}]", *map(_state, operator.state)]
     if isinstance(operator, Rank):
         kinds = " ".join(operator.changelog)
@@ -112,11 +117,15 @@ def _operator(operator: Operator) -> list[str]:
     if timed:
         return timed
     if isinstance(operator, OverAggregate):
-        keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "nothing"
+        arrival = "arrival" if operator.state else "nothing"
+        order = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order)
+        keys = order or operator.time or arrival
         frame = operator.frame
         rows = "" if frame is None else f", {frame.unit} {frame.start} to {frame.end}"
         calls = ", ".join(map(_over, operator.calls))
-        return [f"{head}: {calls} of {', '.join(operator.key) or 'all'} by {keys}{rows}"]
+        kinds = f" [{' '.join(operator.changelog)}]" if operator.changelog else ""
+        how = f"{calls} of {', '.join(operator.key) or 'all'} by {keys}{rows}{kinds}"
+        return [f"{head}: {how}", *map(_state, operator.state)]
     if isinstance(operator, Sort):
         keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "nothing"
         kept = "all" if operator.limit is None else operator.limit
@@ -140,8 +149,12 @@ def _timed(head: str, operator: Operator) -> list[str]:
         over = operator.window.over(operator.time or "" if attached is None else _window(attached))
         named = ", ".join(f"{name or '-'}" for name in (operator.start, operator.end, operator.window_time))
         calls = ", ".join(map(_call, operator.aggregates)) or "-"
-        how = f"{over} by {', '.join(operator.keys) or 'nothing'}: {calls} as {named}"
-        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+        emits = "".join(f" {word}" for word, on in (("early", operator.early_fire), ("late", operator.late_fire)) if on)
+        how = f"{over}{emits} by {', '.join(operator.keys) or 'nothing'}: {calls} as {named}"
+        settings = operator.settings.get(EMIT.name)
+        values = "" if settings is None else ", ".join(f"{name} {value}" for name, value in settings.values.items())
+        shown = [f"    emit: {values}"] if values else []
+        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *shown, *map(_state, operator.state)]
     if isinstance(operator, WindowRank):
         order = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "arrival"
         number = "" if operator.number is None else f" as {operator.number}"
@@ -152,12 +165,29 @@ def _timed(head: str, operator: Operator) -> list[str]:
         kept = f"{operator.keep} of {', '.join(operator.key) or 'all'} by {operator.time}"
         how = f"{kept} in {operator.window.over(_window(operator.attached))}"
         return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+    if isinstance(operator, IntervalJoin):
+        keys = " and ".join(f"{k.left} = {k.right}" for k in operator.keys) or "nothing"
+        condition = f" and ({operator.condition})" if operator.condition is not None else ""
+        times = f"{operator.left_time} - {operator.right_time} from {operator.lower} to {operator.upper}"
+        output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in operator.output)
+        how = f"{operator.join_type} on {keys}{condition}, {times}: {output}"
+        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+    if isinstance(operator, TemporalSort):
+        keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order)
+        return [f"{head}: by {keys} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
     if isinstance(operator, WindowJoin):
         keys = " and ".join(f"{k.left} = {k.right}" for k in operator.keys) or "nothing"
         condition = f" and ({operator.condition})" if operator.condition is not None else ""
         windows = f"{_window(operator.left_window)} = {_window(operator.right_window)}"
         output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in operator.output)
         how = f"{operator.join_type} on {keys}{condition} in {operator.window.over(windows)}: {output}"
+        return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
+    if isinstance(operator, TemporalJoin):
+        keys = " and ".join(f"{k.left} = {k.right}" for k in operator.keys)
+        condition = f" and ({operator.condition})" if operator.condition is not None else ""
+        times = f"{operator.left_time} as of {operator.right_time}, {operator.versions} versions"
+        output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in operator.output)
+        how = f"{operator.join_type} on {keys}{condition} at {times}: {output}"
         return [f"{head}: {how} [{' '.join(operator.changelog)}]", *map(_state, operator.state)]
     return []
 
@@ -230,4 +260,5 @@ def _state(state: StateEntry) -> str:
 
 def _over(call: OverCall) -> str:
     given = ", ".join(str(each) for each in (call.argument, call.count, call.default) if each is not None)
-    return f"{call.name} {call.type} = {call.function}({given})"
+    distinct = "distinct " if call.distinct else ""
+    return f"{call.name} {call.type} = {call.function}({distinct}{given})"

@@ -59,9 +59,12 @@ from hintplan.runtime.state.memory import MemoryStore
 from hintplan.runtime.storage.manifest import added_lateness
 from hintplan.runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
-from tests.runtime.event_time.times import NEVER
+from tests.runtime.event_time.times import FOREVER, NEVER
 from tests.runtime.event_time.watermarks import Marks, moved
 from tests.runtime.expressions.checking import checked_over, condition_of
+
+PROCTIME = "date_trunc('MILLISECOND', current_timestamp())"
+"""PROCTIME() in a plan: the time of the batch."""
 
 
 class Pipeline:
@@ -86,6 +89,10 @@ class Pipeline:
         self.late_rows: Counter[str] = Counter()
         self.lateness: dict[str, tuple[Counts, ...]] = {}
         self.waiting_rows: dict[str, int] = {}
+        self.is_ended = False
+        """True in a batch with the end of all tables."""
+        self.dues: dict[str, list[int]] = {}
+        """The times at which operators have something to do, of the partitions that do, after the last batch."""
 
     def batch(self, rows: Mapping[str, Sequence[tuple]], now: int = 0, *, ended: Collection[str] = ()) -> None:
         """One micro-batch of ``rows`` per table, in the order of its columns; of a changelog, the kind first.
@@ -93,6 +100,8 @@ class Pipeline:
         ``rows`` of a split of a table stand under ``table@split``. The tables ``ended`` have no rows after this batch.
         """
         parts = {name: _splits(name, rows) for name in self.plan.tables}
+        self.is_ended = set(self.plan.tables) <= set(ended)
+        self.dues, self.now = {}, now
         outputs: dict[str, pa.Table] = {}
         for operator in self.plan.operators:
             inputs = [outputs[name] for name in operator.inputs]
@@ -171,6 +180,8 @@ class Pipeline:
     def _moved(self, operator: Operator, now: int) -> Watermarks:
         """Move the watermark of an operator, which is idle if all its sources are."""
         before, sources = self.watermarks.get(operator.id, NEVER), list(self._upstream(operator, now))
+        if operator.goes_by_clock:
+            sources = [FOREVER if self.is_ended else now - 1]
         self.watermarks[operator.id] = moved(before, sources)
         self.idle[operator.id] = all(each is None for each in sources)
         return Watermarks(before, self.watermarks[operator.id])
@@ -184,7 +195,7 @@ class Pipeline:
                 delay, idle_timeout = (parse_duration(str(settings[key])) for key in (DELAY, IDLE_TIMEOUT))
                 yield self.marks[name].watermark(delay=delay, idle_timeout=idle_timeout, now=now)
             elif below.goes_by_time:
-                yield None if self.idle[name] else self.watermarks[name]
+                yield None if self.idle[name] else _held_back(self.watermarks[name], self.plan.by_id[name])
             else:
                 yield from self._upstream(below, now)
 
@@ -233,6 +244,8 @@ class Pipeline:
             rows = pa.table({}), table, table.num_rows
 
         def computed(text: str) -> pa.Array:
+            if text == PROCTIME:
+                return pa.array([self.now * 1000] * table.num_rows, pa.timestamp("us", "UTC"))
             if text in self.computed:
                 return pa.array([self.computed[text](row) for row in table.to_pylist()])
             copies = re.fullmatch(r"array_repeat\(TRUE, CAST\((?:least\((\w+), (\w+)\)|(.*)) AS INT\)\)", text)
@@ -324,6 +337,7 @@ class Pipeline:
         self.late_rows[operator.id] += kernel.late_rows
         self.lateness[operator.id] = added_lateness(self.lateness.get(operator.id, ()), kernel.lateness)
         self.waiting_rows[operator.id] = kernel.waiting_rows
+        self.dues[operator.id] = kernel.dues
         return output
 
     def _process(self, name: str, operator: StatefulOperator, deltas: Sequence[pa.Table | None], now: int) -> pa.Table:
@@ -348,6 +362,11 @@ class Pipeline:
         other.late_rows, other.lateness = Counter(self.late_rows), dict(self.lateness)
 
 
+def _held_back(watermark: int, operator: Operator) -> int:
+    """The watermark that an operator sends."""
+    return watermark if watermark in (NEVER, FOREVER) else watermark - operator.holds_back
+
+
 class AtWatermarks:
     """A kernel that goes by time, in one batch, as a kernel that does not."""
 
@@ -355,6 +374,7 @@ class AtWatermarks:
         self.operator, self.watermarks = operator, watermarks
         self.inputs, self.output, self.inherit = operator.inputs, operator.output, operator.inherit
         self.late_rows = self.waiting_rows = 0
+        self.dues: list[int] = []
         self.lateness: tuple[Counts, ...] = ()
 
     def process(
@@ -364,6 +384,7 @@ class AtWatermarks:
         self.late_rows += result.late_rows
         self.lateness = added_lateness(self.lateness, result.lateness)
         self.waiting_rows += result.waiting_rows
+        self.dues += [] if result.due is None else [result.due]
         return result
 
 

@@ -24,7 +24,7 @@ from hintplan.plans.operators import Operator
 from hintplan.runtime.builders.event_time import event_times
 from hintplan.runtime.checkpoint.files import local_files
 from hintplan.runtime.engine.marks import Marks
-from hintplan.runtime.engine.process import with_late_rows
+from hintplan.runtime.engine.process import stored_with
 from hintplan.runtime.engine.watermarks import Moved, moved_watermark
 from hintplan.runtime.operator import FOREVER, StatefulOperator, Watermarks
 from hintplan.runtime.run.places import run_number, state_places
@@ -48,6 +48,8 @@ class StoredQuery(Pipeline):
         self.event_times = event_times(self.plan)
         self.moved: dict[str, list[Moved]] = {}
         """The watermark of each operator that goes by time, as it moved in the last batch, by partition."""
+        self.stored_dues: dict[str, list[int]] = {}
+        """The times in manifests at which operators have something to do, after the last batch."""
         self.next = 1 + max((int(path.name) for path in self.folder.glob("commits/*")), default=-1)
         for name in ("offsets", "commits"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -57,8 +59,9 @@ class StoredQuery(Pipeline):
         # Batches have the time of a test, which may stand still; no two of Spark's have the same.
         said = {"batchTimestampMs": now, "conf": {"batch": str(self.next)}}
         (self.folder / "offsets" / str(self.next)).write_text(f"v1\n{json.dumps(said)}\n-\n")
-        self.marks, self.moved = {}, {}
+        self.marks, self.moved, self.stored_dues = {}, {}, {}
         super().batch(rows, now, ended=ended)
+        self.dues = self.stored_dues
         if committed:
             (self.folder / "commits" / str(self.next)).write_text("v1\n{}\n")
             self.next += 1
@@ -67,13 +70,15 @@ class StoredQuery(Pipeline):
         """Move the stored watermark of an operator by the marks of this batch; all partitions have the same."""
         event_time, partitions = self.event_times[operator.id], range(self.places[operator.id].partitions)
         stores = [self._opened(operator.id, partition) for partition in partitions]
-        moved = [moved_watermark(store.watermark, self._marks(), event_time.sources, now) for store in stores]
+        moved = [moved_watermark(store.watermark, self._marks(operator), event_time, now) for store in stores]
         (watermarks,) = {of_partition.watermarks for of_partition in moved}
         self.moved[operator.id], self.watermarks[operator.id] = moved, watermarks.after
         return watermarks
 
-    def _marks(self) -> Marks:
+    def _marks(self, operator: Operator) -> Marks:
         """The marks of this batch, of sources and of the operators below; a source ends with all of its splits."""
+        if operator.goes_by_clock:
+            return self.event_times[operator.id].ends if self.is_ended else {}
         numbers = {operator.id: number for number, operator in enumerate(self.plan.operators)}
         marks: Marks = {}
         for name, seen in self.marks.items():
@@ -95,8 +100,10 @@ class StoredQuery(Pipeline):
             store = self._opened(name, partition)
             tables = operator.inherit(store) if store.inherited else store.tables
             result = operator.process(mine, tables, store, now)
-            watermark = with_late_rows(self.moved[name][partition].stored, result) if name in self.moved else None
+            watermark = stored_with(self.moved[name][partition].stored, result) if name in self.moved else None
             store.publish(result.manifest, result.state_rows, result.state_bytes, watermark=watermark)
+            if watermark is not None and watermark.due is not None:
+                self.stored_dues.setdefault(name, []).append(watermark.due)
             found.append(result.output)
         return pa.concat_tables(found)
 

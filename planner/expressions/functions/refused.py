@@ -12,8 +12,12 @@ from __future__ import annotations
 _VARIANT = ("there is no type VARIANT", "keep the document as STRING")
 _BITMAP = ("there is no type BITMAP", "write COUNT(DISTINCT x) for the number of values")
 _WINDOW = (
-    "it belongs to Flink's old syntax for windows",
+    "it is a window, which FROM or GROUP BY has",
     "write FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTE)) GROUP BY window_start, window_end",
+)
+_PART_OF_WINDOW = (
+    "it belongs to a window in GROUP BY",
+    "write GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE), and TUMBLE_START with the same arguments in SELECT",
 )
 _OVER = ("window functions are supported before OVER, in batch mode", "use GROUP BY in a stream")
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
@@ -47,25 +51,23 @@ _REASONS: dict[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(
         [
-            "TUMBLE",
             "TUMBLE_START",
             "TUMBLE_END",
             "TUMBLE_ROWTIME",
             "TUMBLE_PROCTIME",
-            "HOP",
             "HOP_START",
             "HOP_END",
             "HOP_ROWTIME",
             "HOP_PROCTIME",
-            "SESSION",
             "SESSION_START",
             "SESSION_END",
             "SESSION_ROWTIME",
             "SESSION_PROCTIME",
-            "CUMULATE",
         ],
-        _WINDOW,
+        _PART_OF_WINDOW,
     ),
+    **dict.fromkeys(("TUMBLE", "HOP", "SESSION"), _WINDOW),
+    "CUMULATE": ("it is a window, which only FROM has", _WINDOW[1]),
     **dict.fromkeys(("RANK", "DENSE_RANK", "CUME_DIST", "PERCENT_RANK", "NTILE", "LEAD", "LAG"), _OVER),
     **dict.fromkeys("CLASSIFIER FIRST LAST PREV NEXT MATCH_ROWTIME MATCH_PROCTIME".split(), _PATTERN),  # noqa: SIM905
     **dict.fromkeys(("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"), _MODEL),
@@ -77,7 +79,10 @@ _REASONS: dict[str, tuple[str, str]] = {
         "a row could not be taken back as it was written, for it is another time for each row",
         "write CURRENT_TIMESTAMP, the time of the micro-batch",
     ),
-    "CURRENT_WATERMARK": ("only operators of windows know the watermark", "compare with CURRENT_TIMESTAMP"),
+    "CURRENT_WATERMARK": (
+        "only operators of windows know the watermark",
+        "to keep late rows, name a table in the option late-rows.target of the table with the WATERMARK",
+    ),
     "SOURCE_WATERMARK": ("no source has a watermark of its own", "declare WATERMARK FOR ts AS ts in the table"),
     "SINGLE_VALUE": ("Flink itself makes it of a scalar sub-query", "write the sub-query, or MAX(x)"),
     "TYPEOF": (

@@ -89,6 +89,22 @@ def find_table(context: Context, environment: QueryEnvironment, node: exp.Table)
     )
 
 
+def _is_temporal(context: Context, environment: QueryEnvironment, node: exp.Table) -> bool:
+    """Return True if FOR SYSTEM_TIME AS OF of ``node`` names a column with a WATERMARK of a table in its FROM."""
+    column, select = node.args["version"].args.get("expression"), node.find_ancestor(exp.Select)
+    if not isinstance(column, exp.Column) or select is None:
+        return False
+    sources = (source.this for source in (select.args["from_"], *(select.args.get("joins") or ())))
+    for source in sources:
+        qualifier = column.args.get("table")
+        if not isinstance(source, exp.Table) or (qualifier and qualifier.name != (alias_of(source) or source.name)):
+            continue
+        entry = None if source.name in environment.ctes else context.catalog.tables.get(source.name)
+        if entry is not None and entry.table.watermark is not None and entry.table.watermark.column == column.name:
+            return True
+    return False
+
+
 def _path(node: exp.Table) -> tuple[str, ...]:
     parts = (node.args.get("catalog"), node.args.get("db"), node.this)
     return tuple(p.name for p in parts if isinstance(p, exp.Expr))
@@ -107,7 +123,7 @@ def inputs_of_source(context: Context, environment: QueryEnvironment, node: exp.
             fields=(),
             offset=offset,
             path=path,
-            looked_up=bool(node.args.get("version")),
+            looked_up=bool(node.args.get("version")) and not _is_temporal(context, environment, node),
         )
         for join in node.args.get("joins") or []:
             yield from inputs_of_source(context, environment, join.this)

@@ -27,6 +27,7 @@ from hintplan.planner.expressions.typed import (
     substitute,
 )
 from hintplan.planner.hints.lookup import LookupHint
+from hintplan.planner.properties.rowtimes import why_no_rowtime
 from hintplan.planner.properties.time_attributes import is_processing_time
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.relations import (
@@ -51,6 +52,7 @@ from hintplan.planner.syntax.problems import FollowUp
 from hintplan.planner.translation.scope import Scope, resolve_column
 from hintplan.plans.connectors.connector import LookedUp
 from hintplan.plans.connectors.table import CONNECTORS, can_lookup, why_no_lookup
+from hintplan.plans.operators.temporal_join import IN_STREAMS, NOT_IN_BATCHES
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
 from hintplan.plans.settings.lookup_layers import Contradiction, ResolvedLookup
@@ -82,10 +84,10 @@ class LookupClause:
     right_offset: int
 
 
-def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope, right: Relation) -> None:
-    """Refuse every lookup time except PROCTIME() and columns of the left side that are computed as PROCTIME().
+def rowtime_of(context: Context, version: exp.Expr, left: Relation, scope: Scope, right: Relation) -> Field | None:
+    """Return the rowtime of a temporal join, or None for a lookup, whose time is the processing time.
 
-    The advice in the error depends on whether ``right`` is a table that can be looked up.
+    Refuse all other times. The advice in the error depends on whether ``right`` is a table that can be looked up.
     """
     source, node = context.source, version.args.get("expression")
     # FOR SYSTEM_TIME AS p has no time expression, so the error points at the table.
@@ -97,7 +99,7 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
             "write FOR SYSTEM_TIME AS OF o.proc_time",
         )
     if isinstance(node, exp.Anonymous) and node.name.upper() == "PROCTIME" and not node.expressions:
-        return
+        return None
     advice = "declare a column proc_time AS PROCTIME() in the table, and write FOR SYSTEM_TIME AS OF o.proc_time"
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise source.error("FOR SYSTEM_TIME AS OF takes a column with the processing time", offset, advice)
@@ -105,27 +107,34 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
     column = resolve_column(source, scope, qualifier.name if qualifier else None, node.name, offset)
     if not isinstance(column, FieldRef):
         raise FollowUp
-    if not is_processing_time(left, column.field.id):
-        if not _is_looked_up(context, right):
-            raise source.error(
-                f"a join by the event time '{column.field.name}' is not supported: no table is read as it was then",
-                offset,
-                "leave FOR SYSTEM_TIME AS OF out: a regular JOIN takes the newest row of each key, "
-                "and a STATE_TTL hint sets how long rows wait for it",
-            )
+    if is_processing_time(left, column.field.id):
+        return None
+    if _is_looked_up(context, right):
         raise source.error(
             f"'{column.field.name}' is not a processing time: a lookup reads the table at the time when a row is "
             f"processed",
             offset,
             advice,
         )
+    if context.batch:
+        raise source.error(NOT_IN_BATCHES, offset, IN_STREAMS)
+    lost = why_no_rowtime(context, left, column.field)
+    if lost is not None:
+        message = f"FOR SYSTEM_TIME AS OF takes a rowtime, but '{column.field.name}' is none: {lost.reason}"
+        advice = lost.advice if lost.instead is None else f"write '{lost.instead}', or change the WATERMARK"
+        regular = "leave FOR SYSTEM_TIME AS OF out, and a regular JOIN takes the newest row of each key"
+        raise source.error(message, offset, f"{advice}; or {regular}")
+    return column.field
 
 
 def _is_looked_up(context: Context, relation: Relation) -> bool:
-    """Return True for a table that can be looked up, also through views that only filter and project it."""
+    """Return True for a table that can be looked up and has no WATERMARK, also through views of it alone."""
     while isinstance(relation, LogicalCalc):
         relation = relation.input
-    return isinstance(relation, LogicalScan) and bool(can_lookup(context.table(relation.table).table))
+    if not isinstance(relation, LogicalScan):
+        return False
+    table = context.table(relation.table).table
+    return table.watermark is None and bool(can_lookup(table))
 
 
 def lookup_join(context: Context, left: Relation, right: Relation, lookup: LookupClause, block: str) -> Relation:

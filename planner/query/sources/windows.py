@@ -5,10 +5,8 @@ Checks the arguments as Flink does, and adds the columns ``window_start``, ``win
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -17,8 +15,9 @@ from hintplan.planner.expressions.typed import Field
 from hintplan.planner.properties.rowtimes import why_no_rowtime
 from hintplan.planner.properties.time_attributes import is_processing_time
 from hintplan.planner.properties.unique_keys import is_insert_only
-from hintplan.planner.relations import LogicalWindow, Relation
+from hintplan.planner.relations import Fire, LogicalWindow, Relation
 from hintplan.planner.syntax.dialect import offset_of
+from hintplan.planner.syntax.intervals import interval_milliseconds
 from hintplan.planner.syntax.windowed_tables import WindowArgument, WindowCall
 from hintplan.plans.declarations.durations import format_duration
 from hintplan.plans.declarations.types import DataType
@@ -29,8 +28,6 @@ from hintplan.plans.text.names import did_you_mean
 
 COLUMNS = ("window_start", "window_end", "window_time")
 """The columns that a window function adds."""
-_UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
-_NUMBER = re.compile(r"([-+]?)\s*(\d+(?:\.\d+)?)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,18 +87,38 @@ def windowed(context: Context, call: WindowCall, relation: Relation, block: str)
     arguments = _bound(context, call, function)
     time = _time(context, call, relation, arguments["TIMECOL"])
     keys = _keys(context, call, function, relation, arguments["DATA"])
-    # Windows over a TIMESTAMP_LTZ follow the wall clock of the session.
-    zone = context.config.get(TIME_ZONE, "UTC") if time.type.root == "TIMESTAMP_LTZ" else None
-    window = _window(context, call, function, arguments, zone)
+    window = replace(
+        _window(context, call, function, arguments, zone_of(context, time)),
+        processing_time=is_processing_time(relation, time.id),
+    )
     for name in COLUMNS:
         if any(f.name == name for f in relation.fields):
             message = f"{call.function} adds a column '{name}', which its table has already"
             raise context.source.error(
                 message, call.offset, f"name the table's column otherwise: {name} AS first_{name}"
             )
+    return window_over(context, relation, time, window, keys, call.offset, block)
+
+
+def zone_of(context: Context, time: Field) -> str | None:
+    """Return the zone of windows over ``time``: over a TIMESTAMP_LTZ, they follow the wall clock of the session."""
+    return context.config.get(TIME_ZONE, "UTC") if time.type.root == "TIMESTAMP_LTZ" else None
+
+
+def window_over(
+    context: Context,
+    relation: Relation,
+    time: Field,
+    window: Window,
+    keys: tuple[Field, ...],
+    offset: int,
+    block: str,
+    fire: Fire | None = None,
+) -> LogicalWindow:
+    """Return the rows of ``relation`` in windows over ``time``; a window in GROUP BY has ``fire``."""
     if window.type == "session" and not is_insert_only(relation):
         message = "SESSION over rows that can change is not supported: a session does not depend only on the rows left"
-        raise context.source.error(message, call.offset, "use TUMBLE or HOP, or read the rows before they change")
+        raise context.source.error(message, offset, "use TUMBLE or HOP, or read the rows before they change")
     start, end = (context.field(name, DataType(root="TIMESTAMP", precision=3)) for name in COLUMNS[:2])
     return LogicalWindow(
         input=relation,
@@ -111,7 +128,8 @@ def windowed(context: Context, call: WindowCall, relation: Relation, block: str)
         start=start,
         end=end,
         window_time=context.field(COLUMNS[2], DataType(root=time.type.root, precision=3)),
-        offset=call.offset,
+        fire=fire,
+        offset=offset,
         base=relation.base,
         block=block,
     )
@@ -150,19 +168,24 @@ def _bound(context: Context, call: WindowCall, function: _Function) -> Mapping[s
 
 
 def _time(context: Context, call: WindowCall, relation: Relation, argument: WindowArgument) -> Field:
-    """Return the rowtime that the descriptor names."""
-    source = context.source
+    """Return the rowtime or processing time that the descriptor names."""
     if len(argument.columns) != 1:
         message = f"{call.function} goes by one time, found {len(argument.columns)} columns"
-        raise source.error(message, argument.offset, "write DESCRIPTOR(ts)")
+        raise context.source.error(message, argument.offset, "write DESCRIPTOR(ts)")
     field = _column(context, relation, argument.columns[0])
-    place = offset_of(argument.columns[0])
+    check_time(context, call.function, relation, field, offset_of(argument.columns[0]))
+    return field
+
+
+def check_time(context: Context, function: str, relation: Relation, field: Field, place: int) -> None:
+    """Raise SqlError unless windows can go by ``field`` of ``relation``, which the query names at ``place``."""
+    source = context.source
     if is_processing_time(relation, field.id):
-        message = f"windows of processing time are not supported, and '{field.name}' is PROCTIME()"
-        raise source.error(message, place, "declare a column with the time of a row, and a WATERMARK for it")
+        _check_processing_time(context, function, relation, field, place)
+        return
     lost = why_no_rowtime(context, relation, field)
     if lost is not None:
-        message = f"{call.function} needs a rowtime, but '{field.name}' is none: {lost.reason}"
+        message = f"{function} needs a rowtime, but '{field.name}' is none: {lost.reason}"
         raise source.error(message, place, lost.advice)
     kind = field.type
     if (kind.precision or 0) > MOST_PRECISION:
@@ -170,7 +193,20 @@ def _time(context: Context, call: WindowCall, relation: Relation, argument: Wind
             f"a rowtime has at most {MOST_PRECISION} digits of a second, but '{field.name}' is {kind.as_nullable()}"
         )
         raise source.error(message, place, f"declare it as {kind.root}({MOST_PRECISION})")
-    return field
+
+
+def _check_processing_time(context: Context, function: str, relation: Relation, field: Field, place: int) -> None:
+    """Raise SqlError unless the rows can be in windows of processing time."""
+    advice = "declare a column with the time of a row, and a WATERMARK for it"
+    if context.batch:
+        message = f"a batch job has no windows of processing time, and '{field.name}' is PROCTIME()"
+        raise context.source.error(message, place, advice)
+    if not is_insert_only(relation):
+        message = (
+            f"{function} of processing time over rows that can change is not supported: a change would count in "
+            "another window than its row"
+        )
+        raise context.source.error(message, place, advice)
 
 
 def _column(context: Context, relation: Relation, name: exp.Identifier) -> Field:
@@ -203,7 +239,9 @@ def _window(
     """Return the windows of the call. Raise SqlError for durations that do not fit."""
     source = context.source
     durations = {
-        name: _duration(context, call, name, arguments[name]) for name in function.durations if name in arguments
+        name: interval_ms(context, call.function, name, arguments[name].value, arguments[name].offset)
+        for name in function.durations
+        if name in arguments
     }
     offset = durations.pop("OFFSET", 0)
     for name, milliseconds in durations.items():
@@ -234,21 +272,13 @@ def _window(
     )
 
 
-def _duration(context: Context, call: WindowCall, name: str, argument: WindowArgument) -> int:
-    """Return the milliseconds of an INTERVAL of days, hours, minutes or seconds."""
-    node, sign = argument.value, 1
-    while isinstance(node, exp.Neg | exp.Paren):
-        sign = -sign if isinstance(node, exp.Neg) else sign
-        node = node.this
-    unit = node.args.get("unit") if isinstance(node, exp.Interval) else None
-    value = node.this.name if isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal) else ""
-    word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
-    match = _NUMBER.fullmatch(value.strip())
-    if match is None or word not in _UNITS:
-        message = f"the {name} of {call.function} is one INTERVAL in days, hours, minutes or seconds"
-        raise context.source.error(message, argument.offset, "write it like INTERVAL '5' SECOND")
-    milliseconds = Decimal(match[2]) * _UNITS[word]
+def interval_ms(context: Context, function: str, name: str, interval: exp.Expr | None, offset: int) -> int:
+    """Return the milliseconds of an INTERVAL of days, hours, minutes or seconds, the argument ``name`` of a window."""
+    milliseconds = interval_milliseconds(interval)
+    if milliseconds is None:
+        message = f"the {name} of {function} is one INTERVAL in days, hours, minutes or seconds"
+        raise context.source.error(message, offset, "write it like INTERVAL '5' SECOND")
     if milliseconds != int(milliseconds):
-        message = f"the {name} of {call.function} is a whole number of milliseconds"
-        raise context.source.error(message, argument.offset, "write it like INTERVAL '0.5' SECOND")
-    return sign * int(milliseconds) * (-1 if match[1] == "-" else 1)
+        message = f"the {name} of {function} is a whole number of milliseconds"
+        raise context.source.error(message, offset, "write it like INTERVAL '0.5' SECOND")
+    return int(milliseconds)

@@ -22,7 +22,7 @@ from hintplan.plans.settings.cached import CACHED
 from hintplan.plans.settings.group import Group
 from hintplan.plans.settings.layers import Settings
 from hintplan.plans.settings.setting import value_text
-from hintplan.plans.settings.state import UNTIL_WATERMARK, StateEntry, readable_ttl
+from hintplan.plans.settings.state import UNTIL_CLOCK, UNTIL_WATERMARK, StateEntry, readable_ttl
 from hintplan.plans.settings.text import setting_text, with_layers_text
 from hintplan.plans.settings.views import CachedSettings, settings_view
 
@@ -54,10 +54,14 @@ class Operator(ABC):
     """The fields that do not affect the results of readers, and so are not part of the lineage of state above."""
     takes_upserts: ClassVar[bool] = False
     """True if it reads upserts or repeated changes, which are not a complete changelog."""
+    normalizes_changes: ClassVar[bool] = False
+    """True if it makes a complete changelog of them."""
     below_shared: ClassVar[bool] = False
     """True if each sink of a shared query can have its own copy, between the shared operators and the sink."""
     goes_by_time: ClassVar[bool] = False
     """True if it emits rows when the watermark passes them, and keeps its states until then."""
+    drops_late_rows: ClassVar[bool] = True
+    """True if an operator that goes by time drops rows that come after the watermark has passed them."""
     passes_watermark: ClassVar[bool] = True
     """True if the watermark of its inputs holds for its output."""
     sends_watermark: ClassVar[bool] = False
@@ -98,9 +102,27 @@ class Operator(ABC):
         return ()
 
     @property
-    def windowing(self) -> tuple[str, Window] | None:
-        """The rowtime of its input and the windows that it makes over it; None if it makes no windows."""
+    def windowing(self) -> tuple[str | None, Window] | None:
+        """The rowtime of its input and the windows that it makes over it; None if it makes no windows.
+
+        Windows of processing time have no rowtime.
+        """
         return None
+
+    @property
+    def holds_back(self) -> int:
+        """The time in ms by which its rows may be behind the watermark of its inputs."""
+        return 0
+
+    @property
+    def goes_by_clock(self) -> bool:
+        """True if it goes by processing time: its watermark is the time of the micro-batch, and no table sends it."""
+        return False
+
+    @property
+    def wakes(self) -> bool:
+        """True if it may have something to do at times at which no row comes and no watermark moves."""
+        return self.goes_by_clock
 
     @property
     def path(self) -> str:
@@ -173,6 +195,15 @@ class Operator(ABC):
         """Return the windows that it adds to its rows, by the columns of its output that hold them."""
         return {}
 
+    def rowtimes_read(self) -> Iterator[tuple[int, str, str]]:
+        """Yield the columns of its inputs that must be rowtimes.
+
+        Each has the place of the input, its path below the operator, and the name of the column.
+        """
+        time = None if self.windowing is None else self.windowing[0]
+        if time is not None:
+            yield 0, "time", time
+
     def own_rowtimes(self) -> tuple[str, ...] | None:
         """Return the only rowtimes of its output; None if the rowtimes of its inputs stay rowtimes."""
         return None
@@ -200,7 +231,7 @@ class Operator(ABC):
 
     def kept_until(self, state: str) -> str:
         """Return, for people, how long its state of this name, which has no TTL, keeps a row."""
-        return UNTIL_WATERMARK
+        return UNTIL_CLOCK if self.goes_by_clock else UNTIL_WATERMARK
 
     def readable_lifetime(self, entry: StateEntry) -> str:
         """Return the lifetime of rows in one of its states, for people: the TTL, or until the watermark passes them."""
@@ -213,6 +244,10 @@ class Operator(ABC):
             yield from (with_layers_text(settings, name, value_text(value)) for name, value in settings.values.items())
         else:
             yield from (setting_text(settings, name) for name in settings.values)
+
+    def heeds(self, group: Group) -> bool:
+        """Return True if the operator reads the settings of ``group``, one of the groups of its class."""
+        return True
 
     @classmethod
     def group(cls, name: str) -> Group | None:

@@ -18,6 +18,8 @@ from hintplan.plans.settings.state import StateEntry
 States = Annotated[tuple[StateEntry, ...], Ref("state")]
 TimedStates = Annotated[tuple[StateEntry, ...], Ref("timed-state")]
 """The states of an operator that goes by the watermark, which have no TTL."""
+MixedStates = Annotated[tuple[StateEntry, ...], Ref("mixed-state")]
+"""The states of an operator of which some have a TTL, and others go by the watermark."""
 KeysUpserted = Callable[[tuple[str, ...]], bool]
 """Returns True if all readers of an operator upsert by exactly these columns of its output."""
 
@@ -61,6 +63,11 @@ class Stateful(Operator):
     @abstractmethod
     def derived_changelog(self, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
         """Return the row kinds that it must state as its changelog in a streaming plan."""
+
+    @property
+    def changing_inputs(self) -> tuple[str, ...]:
+        """The inputs whose row kinds determine its own."""
+        return self.inputs
 
     @property
     def state_is_bounded(self) -> bool:

@@ -43,6 +43,11 @@ def check_rowtime(
     if unknown:
         return
     kind = parse(types[column])
+    if window is not None and window.processing_time:
+        if kind.root != "TIMESTAMP_LTZ":
+            message = f"a processing time is TIMESTAMP_LTZ(3), but '{column}' is {types[column]}"
+            yield Diagnostic(message=message, path=path, hint="name a column that is PROCTIME()")
+        return
     if kind.root not in ("TIMESTAMP", "TIMESTAMP_LTZ") or (kind.precision or 0) > MOST_PRECISION:
         message = f"a rowtime is TIMESTAMP or TIMESTAMP_LTZ of precision 0 to 3, but '{column}' is {types[column]}"
         hint = "name a column with the time of a row"
@@ -62,8 +67,11 @@ def _owner(path: str) -> str:
     return path.rpartition(".")[0]
 
 
-def check_window(window: Window, path: str) -> Iterator[Diagnostic]:
-    """Yield the problems of a window by itself; ``path`` is the path of the operator."""
+def check_window(window: Window, path: str, *, any_slide: bool = False) -> Iterator[Diagnostic]:
+    """Yield the problems of a window by itself; ``path`` is the path of the operator.
+
+    With ``any_slide``, the size of a hop window need not be a multiple of its slide, as of a window in GROUP BY.
+    """
     here = f"{path}.window"
     wanted = WINDOW_DURATIONS[window.type]
     sound = True
@@ -81,12 +89,15 @@ def check_window(window: Window, path: str) -> Iterator[Diagnostic]:
     if window.offset is not None:
         problem = _offset_problem(window, f"{here}.offset", sized=sound)
         yield from [problem] if problem is not None else []
+    if window.processing_time and window.zone is None:
+        message = "windows of processing time need a zone"
+        yield Diagnostic(message=message, path=f"{here}.zone", hint="add the zone, such as 'UTC'")
     if window.zone is not None and not is_zone(window.zone):
         message, hint = f"there is no time zone '{window.zone}'", "write a name such as 'UTC' or 'Europe/Berlin'"
         yield Diagnostic(message=message, path=f"{here}.zone", hint=hint)
     if not sound:
         return
-    if window.type == "hop" and window.size_ms % window.step_ms:
+    if window.type == "hop" and not any_slide and window.size_ms % window.step_ms:
         message = f"the size of a hop window is a multiple of its slide, but {window.size} is none of {window.slide}"
         yield Diagnostic(message=message, path=f"{here}.size", hint="write a size that the slide divides")
     if window.type == "cumulate" and window.size_ms % window.step_ms:
@@ -133,6 +144,14 @@ def is_zone(name: str) -> bool:
     except (ValueError, OSError, KeyError):
         return False
     return True
+
+
+def check_of_rowtime(window: Window, path: str) -> Iterator[Diagnostic]:
+    """Yield a problem if windows that the input has in columns are of processing time; ``path`` is of the operator."""
+    if window.processing_time:
+        message = "only an aggregate right at the rows has windows of processing time"
+        hint = "go by event time: a table's WATERMARK; or compile the SQL again"
+        yield Diagnostic(message=message, path=f"{path}.window.processing-time", hint=hint)
 
 
 def check_window_columns(columns: WindowColumns, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:

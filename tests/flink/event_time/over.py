@@ -11,6 +11,15 @@ FRAMES = {
     "range bounded": "RANGE BETWEEN INTERVAL '2' SECOND PRECEDING AND CURRENT ROW",
     "rows bounded": "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
 }
+BETWEEN = """
+s +I a 5 00:00:01
+s +I a 2 00:00:02      -- before the first
+s +I a 5 00:00:03      -- equal to the first
+s +I b 4 00:00:04
+s +I a 3 00:00:05      -- between
+s +I a 2 00:00:06      -- equal to the second
+s +I a 9 00:00:07
+"""
 
 OVER: dict[str, Program] = {
     **{
@@ -85,6 +94,23 @@ OVER: dict[str, Program] = {
         steps=OUT_OF_ORDER,
         query=OVER_COLUMN.format(f="SUM(v)", o="v", r=FRAMES["rows unbounded"]),
     ),
+    **{
+        f"over, by a column that is no time, {name}": Program(
+            about="rows come between others, and some are equal in the order",
+            tables=ROWTIME,
+            steps=BETWEEN,
+            query=OVER_COLUMN.format(f=function, o="v", r=frame),
+        )
+        for name, function, frame in (
+            ("corrections", "SUM(v)", ""),
+            ("corrections by rows", "SUM(v)", FRAMES["rows unbounded"]),
+            ("AVG", "AVG(v)", ""),
+            ("MAX", "MAX(v)", ""),
+            ("RANK", "RANK()", ""),
+            ("DENSE_RANK", "DENSE_RANK()", ""),
+            ("FIRST_VALUE", "FIRST_VALUE(k)", ""),
+        )
+    },
     "over changes": Program(
         tables=CHANGED,
         is_run=False,

@@ -133,4 +133,108 @@ o +I 3 F 00:00:20
         is_run=False,
         query=TEMPORAL_JOIN.format("LEFT").replace("o.ts,", "").replace("OF o.ts", "OF o.pt"),
     ),
+    "temporal join, added rows with a primary key": Program(
+        about="each row is a version of its key",
+        tables={**ORDERS_AND_RATES, "r": ORDERS_AND_RATES["r"].replace(" WITH 'changelog' = 'upsert'", "")},
+        steps=HISTORY.replace("h +I", "r +I"),
+        query=TEMPORAL_JOIN.format("LEFT"),
+    ),
+    "temporal join, versions from a changelog": Program(
+        about="-U at the time of the old row, at the time of the new one, and a deletion",
+        tables={**ORDERS_AND_RATES, "r": ORDERS_AND_RATES["r"].replace("'upsert'", "'all'")},
+        with_plan=True,
+        steps="""
+r +I E 100 00:00:01
+r -U E 100 00:00:01
+r +U E 110 00:00:05
+r +I F 1 00:00:01
+r -U F 1 00:00:05
+r +U F 2 00:00:05
+r -D F 2 00:00:08
+o +I 1 E 00:00:03
+o +I 2 E 00:00:06
+o +I 3 F 00:00:03
+o +I 4 F 00:00:06
+o +I 5 F 00:00:09
+r +I G 3 00:01:00
+o +I 6 E 00:01:00
+""",
+        query=TEMPORAL_JOIN.format("LEFT"),
+    ),
+    **{
+        f"temporal join, with a condition, {kind.lower()}": Program(
+            about="of the version that is met, and not of earlier ones",
+            tables=ORDERS_AND_RATES,
+            steps=RATES,
+            query=f"{TEMPORAL_JOIN.format(kind)} AND r.rate > 100 AND o.id <> 6",
+        )
+        for kind in ("INNER", "LEFT")
+    },
+    "temporal join, with another equality": Program(
+        about="Flink partitions by both columns, so a version lasts after the other column has changed",
+        tables=ORDERS_AND_RATES,
+        steps="""
+r +U E 1 00:00:01
+r +U E 2 00:00:05
+o +I 1 E 00:00:03
+o +I 1 E 00:00:06
+o +I 2 E 00:00:06
+r +U F 1 00:01:00
+o +I 7 F 00:01:00
+""",
+        query=f"{TEMPORAL_JOIN.format('LEFT')} AND o.id = r.rate",
+    ),
+    "temporal join, versioned view with a filter": Program(
+        about="a version that the filter drops",
+        tables=ORDERS_AND_HISTORY,
+        views=(f"{VERSIONS} AND rate < 110",),
+        with_plan=True,
+        steps="""
+h +I E 100 00:00:01
+h +I E 120 00:00:05
+h +I E 105 00:00:09
+o +I 1 E 00:00:03
+o +I 2 E 00:00:06
+o +I 3 E 00:00:10
+h +I F 1 00:01:00
+o +I 7 F 00:01:00
+""",
+        query=TEMPORAL_JOIN.format("LEFT"),
+    ),
+    "temporal join, view of the last rows by processing time": Program(
+        tables={**ORDERS_AND_HISTORY, "h": f"{ORDERS_AND_HISTORY['h']}, pt AS PROCTIME()"},
+        views=(VERSIONS.replace("ORDER BY ts", "ORDER BY pt"),),
+        with_plan=True,
+        steps=HISTORY,
+        query=TEMPORAL_JOIN.format("LEFT"),
+    ),
+    "temporal join, view of the first rows": Program(
+        tables=ORDERS_AND_HISTORY,
+        views=(VERSIONS.replace("ts DESC", "ts"),),
+        with_plan=True,
+        steps=HISTORY,
+        query=TEMPORAL_JOIN.format("LEFT"),
+    ),
+    "temporal join, view without its time": Program(
+        tables=ORDERS_AND_HISTORY,
+        views=(VERSIONS.replace("SELECT cur, rate, ts", "SELECT cur, rate, CAST(ts AS STRING) AS ts"),),
+        is_run=False,
+        query=TEMPORAL_JOIN.format("LEFT"),
+    ),
+    "temporal join, by a column that is no time attribute": Program(
+        tables={**ORDERS_AND_RATES, "o": "id BIGINT, cur STRING, ts TIMESTAMP(3)"},
+        is_run=False,
+        query=TEMPORAL_JOIN.format("LEFT"),
+    ),
+    **{
+        f"window above a temporal join, by the time of {side}": Program(
+            about="the time of the left side stays a rowtime",
+            tables=ORDERS_AND_RATES,
+            views=(f"CREATE VIEW q AS {TEMPORAL_JOIN.format('LEFT')}",),
+            steps=RATES if side == "o" else "",
+            is_run=side == "o",
+            query=f"SELECT window_start, COUNT(*) AS n, SUM(rate) AS s FROM TABLE(TUMBLE(TABLE q, DESCRIPTOR({time}), INTERVAL '5' SECOND)) GROUP BY window_start, window_end",
+        )
+        for side, time in (("o", "ts"), ("r", "rts"))
+    },
 }

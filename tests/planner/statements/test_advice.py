@@ -210,7 +210,6 @@ def test_advice_for_a_function(call: str) -> None:
 
 
 KEYS = {
-    "table.exec.emit.early-fire.enabled": "--trigger",
     "table.planner": "remove it",
     "execution.type": "'execution.runtime-mode'",
     "execution.parallelism": "'parallelism.default'",

@@ -6,7 +6,7 @@ import pytest
 
 from hintplan.planner.compile import compile_sql
 from hintplan.plans.errors import Diagnostic, SqlError
-from hintplan.plans.operators import Join
+from hintplan.plans.operators import IntervalJoin
 
 TABLES = """CREATE TABLE t (id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP(3), pt AS PROCTIME(),
  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'filesystem', 'path' = 't', 'format' = 'json');
@@ -16,10 +16,10 @@ CREATE TABLE r (a BIGINT, b BIGINT) WITH ('connector' = 'print');
 INSERT INTO r
 """
 
-OLD = "in GROUP BY is not supported, which is Flink's old syntax for windows"
-PARTS = "is not supported: it belongs to Flink's old syntax for windows"
+PARTS = "is not supported: it belongs to a window in GROUP BY"
+MATCHING = "write GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE), and TUMBLE_START with the same arguments in SELECT"
 NEW = "write FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTE)) GROUP BY window_start, window_end"
-OVER = "window functions (OVER) are not supported in a stream, though Flink runs this one"
+OVER = "window functions (OVER) are not supported in a stream, by Flink neither: "
 INSTEAD = "use GROUP BY; batch mode allows them in SELECT, QUALIFY and ORDER BY"
 NO_WATERMARK = "is not supported: only operators of windows know the watermark"
 HOUR = "INTERVAL '1' HOUR"
@@ -27,30 +27,25 @@ MINUTES = "INTERVAL '5' MINUTE"
 
 # A query with a '^' before the place that is named, the message, and the hint.
 REFUSED = {
-    "groups of TUMBLE": (
-        f"SELECT k, SUM(v) FROM t\nGROUP BY k, ^TUMBLE(ts, {HOUR})",
-        f"TUMBLE {OLD}",
+    "groups of CUMULATE": (
+        f"SELECT k, SUM(v) FROM t\nGROUP BY k, ^CUMULATE(ts, {MINUTES}, {HOUR})",
+        "CUMULATE is not supported: it is a window, which only FROM has",
         NEW,
     ),
-    "groups of HOP": (
-        f"SELECT k, SUM(v) FROM t GROUP BY k, ^HOP(ts, {MINUTES}, {HOUR})",
-        f"HOP {OLD}",
-        NEW,
-    ),
-    "groups of SESSION": (
-        f"SELECT k, SUM(v) FROM t\nGROUP BY ^SESSION(ts, {MINUTES}), k",
-        f"SESSION {OLD}",
+    "a column SESSION": (
+        f"SELECT k, SUM(v) FROM t\nGROUP BY k HAVING ^SESSION(ts, {MINUTES}) > 1",
+        "SESSION is not supported: it is a window, which FROM or GROUP BY has",
         NEW,
     ),
     "the start of a window": (
         f"SELECT k, EXTRACT(HOUR FROM ^TUMBLE_START(ts, {HOUR})) FROM t GROUP BY k",
         f"TUMBLE_START {PARTS}",
-        NEW,
+        MATCHING,
     ),
     "the rowtime of a window": (
         f"SELECT k, EXTRACT(HOUR FROM ^HOP_ROWTIME(ts, {MINUTES}, {HOUR})) FROM t GROUP BY k",
         f"HOP_ROWTIME {PARTS}",
-        NEW,
+        MATCHING,
     ),
     "a table at a rowtime": (
         "SELECT t.k, d.rate FROM t\nJOIN d FOR SYSTEM_TIME AS OF ^t.ts ON t.k = d.k",
@@ -58,19 +53,19 @@ REFUSED = {
         "declare a column proc_time AS PROCTIME() in the table, and write FOR SYSTEM_TIME AS OF o.proc_time",
     ),
     "OVER a range": (
-        f"SELECT k, ^SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN {HOUR} PRECEDING AND CURRENT ROW) FROM t",
-        OVER,
+        f"SELECT k, ^SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN CURRENT ROW AND {HOUR} FOLLOWING) FROM t",
+        f"{OVER}the frame must end with the current row",
         INSTEAD,
     ),
     "OVER rows": (
-        "SELECT k,\n  ^COUNT(*) OVER (PARTITION BY k ORDER BY pt ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM t",
-        OVER,
+        "SELECT k,\n  ^COUNT(*) OVER (PARTITION BY k ORDER BY pt DESC ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM t",
+        f"{OVER}the order must be ascending",
         INSTEAD,
     ),
-    "LAG": ("SELECT k, ^LAG(v) OVER (PARTITION BY k ORDER BY ts) FROM t", OVER, INSTEAD),
+    "LEAD": ("SELECT k, ^LEAD(v) OVER (PARTITION BY k ORDER BY ts) FROM t", f"{OVER}LEAD needs all rows", INSTEAD),
     "a named window": (
-        "SELECT k, ^SUM(v) OVER w FROM t\nWINDOW w AS (PARTITION BY k ORDER BY ts)",
-        OVER,
+        "SELECT k, ^SUM(v) OVER w FROM t\nWINDOW w AS (PARTITION BY k ORDER BY ts, k)",
+        f"{OVER}the rows must be ordered by one column",
         INSTEAD,
     ),
     "MATCH_RECOGNIZE": (
@@ -92,7 +87,7 @@ REFUSED = {
     "CURRENT_WATERMARK": (
         "SELECT k, v FROM t WHERE ts <= ^CURRENT_WATERMARK(ts)",
         f"CURRENT_WATERMARK {NO_WATERMARK}",
-        "compare with CURRENT_TIMESTAMP",
+        "to keep late rows, name a table in the option late-rows.target of the table with the WATERMARK",
     ),
     "SOURCE_WATERMARK": (
         "SELECT k, v FROM t WHERE ^SOURCE_WATERMARK() IS NULL",
@@ -100,9 +95,10 @@ REFUSED = {
         "declare WATERMARK FOR ts AS ts in the table",
     ),
     "an order of time": (
-        "SELECT k, v FROM t\n^ORDER BY ts",
-        "ORDER BY is not supported in streaming",
-        "a stream of changes has no end: add LIMIT, or write SET 'execution.runtime-mode' = 'batch'",
+        "SELECT k, v FROM t\n^ORDER BY ts DESC",
+        "ORDER BY is not supported in streaming by descending time, by Flink neither: the last row may always "
+        "come later",
+        "write ORDER BY ts, or add LIMIT",
     ),
     "the last rows that change as they come": (
         "SELECT k, n FROM (SELECT k, ^ROW_NUMBER() OVER (PARTITION BY k ORDER BY pt DESC) AS n "
@@ -124,14 +120,12 @@ def test_event_time_is_refused_by_name_and_place(name: str) -> None:
     assert (found.line, found.column) == (before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
 
 
-def test_a_join_that_bounds_times_is_a_regular_one_with_a_warning() -> None:
+def test_a_join_that_bounds_rowtimes_is_an_interval_join() -> None:
     query = "SELECT x.k, y.v FROM t AS x JOIN t AS y\nON x.k = y.k AND x.ts BETWEEN y.ts - INTERVAL '1' HOUR AND y.ts"
     warnings: list[Diagnostic] = []
     plan = compile_sql(f"{TABLES}{query};", on_warning=warnings.append)
-    assert [o.join_type for o in plan.operators if isinstance(o, Join)] == ["inner"]
-    (warning,) = warnings
-    assert "interval joins are not supported: it is a regular join" in warning.message
-    assert (warning.line, warning.column) == (7, 29)
+    assert [(o.lower, o.upper) for o in plan.operators if isinstance(o, IntervalJoin)] == [("-1 h", "0 ms")]
+    assert warnings == []
 
 
 def test_names_of_windows_may_be_those_of_inputs() -> None:

@@ -38,7 +38,6 @@ IDLE = {
     "table.optimizer.reuse-sub-plan-enabled": "true",
     "pipeline.auto-watermark-interval": "200 ms",
     "execution.target": "yarn-session",
-    "table.exec.emit.allow-lateness": "20 s",
 }
 REFUSED = {
     "execution.savepoint.path": "/savepoint",

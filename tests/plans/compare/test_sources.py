@@ -6,9 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from hintplan.plans.compare.carryover import in_order
+from hintplan.plans.compare.carryover import carried, in_order, with_old_timers
 from hintplan.plans.compare.query_record import QueryRecord
-from hintplan.plans.compare.sources import ENDING, SourceRecord, continued_sources, order_under
+from hintplan.plans.compare.sources import (
+    ENDING,
+    TIMER,
+    SourceRecord,
+    continued_sources,
+    order_under,
+    waking_name,
+)
 
 
 def source(text: str) -> SourceRecord:
@@ -88,3 +95,44 @@ def test_the_readers_of_sparks_sources_stand_in_the_order_of_their_numbers() -> 
     assert replace(record, sources=(other,)).readers == ("scan_b",)
     order = (("scan_b", 0), ("scan_a", 1), ("scan_c", 0))  # scan_c reads what scan_b reads
     assert replace(record, order=order).readers == ("scan_b", "scan_a")
+
+
+def timed_record(*, timer: bool) -> QueryRecord:
+    """A query with a window of event time; ``timer`` if its table may become idle."""
+    sources = [
+        SourceRecord(operator="scan_a", table="a (filesystem)", lineage="1"),
+        SourceRecord(operator="window_a", table=ENDING, lineage="2"),
+        *([SourceRecord(operator=waking_name("window_a"), table=TIMER, lineage="2")] if timer else []),
+    ]
+    return QueryRecord(id="q", sinks=("q",), sources=tuple(sources), states=(), begun=True)
+
+
+def test_an_idle_timeout_begins_a_generation_in_a_checkpoint_that_has_no_timer() -> None:
+    old = replace(timed_record(timer=False), order=(("window_a", 0), ("scan_a", 1)), generation=2)
+    order = (("scan_a", 0), ("window_a", 1), ("window_a/timer", 2))
+    found = in_order(old, timed_record(timer=True), order)
+    assert (found.generation, found.order) == (3, order)
+    (verdict,) = carried([old], [timed_record(timer=True)])
+    assert (verdict.outcome, verdict.sources) == ("continues", ())
+    (back,) = carried([replace(found, order=order)], [timed_record(timer=False)])
+    assert (back.outcome, back.sources) == ("continues", ())
+
+
+@pytest.mark.parametrize("timer", [True, False])
+def test_on_spark_connect_a_query_keeps_the_timers_that_it_had(timer: bool) -> None:
+    old = timed_record(timer=timer)
+    (record,) = with_old_timers([old], [timed_record(timer=not timer)])
+    assert record.sources == old.sources
+    assert record.timers == (("window_a",) if timer else ())
+    (verdict,) = carried([old], [record], renumber=False)
+    assert verdict.outcome == "continues"
+    assert with_old_timers([], [record]) == (record,)
+
+
+def test_timers_continue_each_other_because_each_change_of_an_offset_is_a_batch() -> None:
+    def timers(*lineages: str) -> tuple[SourceRecord, ...]:
+        return tuple(SourceRecord(operator=f"o{each}/timer", table=TIMER, lineage=each) for each in lineages)
+
+    found = continued_sources(timers("1", "2"), timers("3", "4", "5"))
+    assert found.unclear == ()
+    assert set(found.origins.values()) == {"o1/timer", "o2/timer"}

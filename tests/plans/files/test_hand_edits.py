@@ -21,8 +21,8 @@ Refusal = Callable[..., str]
 
 JOIN_STATES = "\n  hint: a join has the states 0 'leftState', 1 'rightState'"
 FREE = (
-    "\n  hint: free to edit are config, the ttl of states, max-rows-per-key, async, retry, cache, phases and "
-    "watermark of operators, cached, and table options but 'connector'; --allow-fact-edits accepts the change"
+    "\n  hint: free to edit are config, the ttl of states, max-rows-per-key, async, retry, cache, phases, "
+    "watermark and emit of operators, cached, and table options but 'connector'; --allow-fact-edits accepts the change"
 )
 
 
@@ -126,7 +126,8 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
             "plan.json:67:13: operators.join_o_c.op: expected one of 'scan', 'values', 'calc', 'join', 'lookup-join', "
             "'correlate', 'expand', 'unnest', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', "
             "'watermark-assigner', 'window-table-function', 'window-aggregate', 'window-rank', 'window-deduplicate', "
-            "'window-join', 'union', 'sort', 'over-aggregate', 'sink-materialize', 'sink', "
+            "'window-join', 'interval-join', 'temporal-join', 'temporal-sort', 'union', 'sort', 'over-aggregate', "
+            "'sink-materialize', 'sink', "
             "found 'joyn'\n  hint: did you mean 'join'?",
         ),
         (

@@ -33,6 +33,8 @@ from tests.plans.windowed import (
     united,
 )
 
+BY_CLOCK = replace(TUMBLE, zone="UTC", processing_time=True)
+
 
 def problems(plan: Plan) -> list[str]:
     return [f"{problem.path}: {problem.message}" for problem in plan_problems(plan)]
@@ -186,6 +188,23 @@ def test_an_offset_may_be_negative() -> None:
         (
             (scan(), assigner(), replace(counted(), time=None)),
             "operators.window_bid: a window aggregate has either 'time' or 'attached'",
+        ),
+        (
+            (scan(), assigner(), replace(counted(), window=BY_CLOCK)),
+            "operators.window_bid.time: windows of processing time have no 'time': a row has the time of its batch",
+        ),
+        (
+            (scan(), assigner(), replace(counted(), time=None, window=replace(BY_CLOCK, zone=None))),
+            "operators.window_bid.window.zone: windows of processing time need a zone",
+        ),
+        (
+            (scan(), assigner(), counted(), ranked(BY_CLOCK)),
+            "operators.rank_bid.window.processing-time: only an aggregate right at the rows has windows of processing "
+            "time",
+        ),
+        (
+            (scan(), assigner(), replace(table_function(), window=BY_CLOCK)),
+            "operators.windows_bid.time: a processing time is TIMESTAMP_LTZ(3), but 'ts' is TIMESTAMP(3)",
         ),
         (
             (scan(), assigner(), table_function(keys=("auction",))),

@@ -325,6 +325,14 @@ def test_calls_that_slices_cannot_merge_have_all_rows_of_a_window(spark: SparkSe
 MINUTE, HOUR = 60_000, 3_600_000
 SPRING, AUTUMN = milliseconds("2024-03-31T00:00"), milliseconds("2024-10-26T22:00")
 RANDOM: dict[str, tuple[Window, Model]] = {
+    "hop of no whole slides": (
+        Window(type="hop", size="1 h", slide="25 min", offset="-30 s"),
+        models.WindowAggregate(models.Windows("hop", HOUR, 25 * MINUTE, -30_000)),
+    ),
+    "hop with times between windows": (
+        Window(type="hop", size="10 min", slide="25 min", zone=BERLIN),
+        models.WindowAggregate(models.Windows("hop", 10 * MINUTE, 25 * MINUTE), Zone(BERLIN)),
+    ),
     "hop of 30 windows": (
         Window(type="hop", size="1 h", slide="2 min", offset="-30 s"),
         models.WindowAggregate(models.Windows("hop", HOUR, 2 * MINUTE, -30_000)),

@@ -33,7 +33,6 @@ BATCH: dict[str, Any] = json.loads(
 REFUSED = {
     "hop, slide larger than size": "Flink refuses it in a stream, and ours in both modes",
     "deduplicate by rowtime below a window": "not built",
-    "interval join, how much the watermark is held back": "not built",
     "tumble, allowed lateness only": "an option of streams",
     "tumble, early fire": "an option of streams",
     "tumble, late fire": "an option of streams",

@@ -41,7 +41,8 @@ def test_rows_from_spark_that_do_not_count_leave_their_mark() -> None:
 
 def test_marks_cross_spark_between_two_operators() -> None:
     marks: Marks = {(7, "a"): 30, (8, ""): NEVER, (9, ""): None}
-    rows = pa.concat_tables([give_marks(pa.table({"k": [1, 2]}, schema=DATA)), mark_rows(marks, DATA)])
+    empty = pa.concat_tables([give_marks(DATA.empty_table()), mark_rows({}, DATA)])
+    rows = pa.concat_tables([empty, give_marks(pa.table({"k": [1, 2]}, schema=DATA)), mark_rows(marks, DATA)])
     found: Marks = {}
     assert take_marks(rows, found).to_pylist() == [{"k": 1}, {"k": 2}]
     assert found == marks

@@ -8,18 +8,23 @@ import pytest
 
 from hintplan.plans.errors import RunError
 from hintplan.runtime.engine.marks import Marks
-from hintplan.runtime.engine.watermarks import Holder, MarkSource, moved_watermark
+from hintplan.runtime.engine.watermarks import EventTime, Holder, MarkSource, Moved, moved_watermark
 from hintplan.runtime.operator import FOREVER, NEVER
+from hintplan.runtime.storage.manifest import StoredWatermark
 
 ONE, TWO = MarkSource(number=3, delay=10), MarkSource(number=5)
 BELOW = MarkSource(number=4, is_operator=True)
+
+
+def moved_by(stored: StoredWatermark | None, marks: Marks, sources: Sequence[MarkSource], now: int) -> Moved:
+    return moved_watermark(stored, marks, EventTime(number=99, sources=tuple(sources)), now)
 
 
 def after_each(sources: Sequence[MarkSource], batches: Sequence[tuple[int, Marks]]) -> list[int]:
     """The watermark after batches, of which each has its time and its marks."""
     stored, found = None, []
     for now, marks in batches:
-        moved = moved_watermark(stored, marks, sources, now)
+        moved = moved_by(stored, marks, sources, now)
         assert moved.watermarks.before == (found[-1] if found else NEVER)
         found.append(moved.watermarks.after)
         stored = moved.stored
@@ -69,8 +74,8 @@ def test_a_table_that_never_had_a_row_is_idle_from_the_first_batch_on() -> None:
 
 def test_if_all_are_idle_nothing_moves_and_the_operators_above_leave_this_one_out() -> None:
     source = MarkSource(number=5, idle_timeout=500)
-    first = moved_watermark(None, {(5, ""): 100}, [source], 0)
-    idle = moved_watermark(first.stored, {}, [source], 500)
+    first = moved_by(None, {(5, ""): 100}, [source], 0)
+    idle = moved_by(first.stored, {}, [source], 500)
     assert (idle.watermarks.after, idle.holder, idle.mark(0)) == (100, None, None)
     assert (first.holder, first.mark(30)) == (Holder(0, ""), 70)
     batches: list[tuple[int, Marks]] = [
@@ -93,16 +98,16 @@ def test_an_operator_that_is_not_called_any_more_is_idle_after_the_timeout_of_it
 
 
 def test_an_edited_delay_counts_at_once_for_marks_that_were_stored_before() -> None:
-    stored = moved_watermark(None, {(3, ""): 100}, [ONE], 0).stored
+    stored = moved_by(None, {(3, ""): 100}, [ONE], 0).stored
     edited = [MarkSource(number=3, delay=delay) for delay in (0, 10, 99)]
-    assert [moved_watermark(stored, {}, [source], 1).watermarks.after for source in edited] == [100, 90, 90]
+    assert [moved_by(stored, {}, [source], 1).watermarks.after for source in edited] == [100, 90, 90]
 
 
 def test_the_end_of_a_source_is_the_end_of_all_its_splits() -> None:
     end: Marks = {(5, None): FOREVER}
     assert after_each([TWO], [(0, {(5, "a"): 100, (5, "b"): 40}), (1, end)]) == [40, FOREVER]
     assert after_each([ONE, TWO], [(0, end), (1, {(3, None): FOREVER})]) == [NEVER, FOREVER]
-    assert moved_watermark(None, end, [TWO], 0).mark(5_000) == FOREVER
+    assert moved_by(None, end, [TWO], 0).mark(5_000) == FOREVER
 
 
 def test_a_source_that_has_ended_leaves_the_watermark_to_the_others() -> None:
@@ -118,7 +123,7 @@ def test_a_source_that_has_ended_leaves_the_watermark_to_the_others() -> None:
 def test_a_source_that_is_read_once_never_holds_back() -> None:
     once = MarkSource(number=5, delay=7, read_once=True)
     assert after_each([ONE, once], [(0, {(5, ""): 40}), (1, {(3, ""): 100}), (2, {(3, ""): 200})]) == [NEVER, 90, 190]
-    first = moved_watermark(None, {}, [once], 0)
+    first = moved_by(None, {}, [once], 0)
     assert (first.watermarks.after, first.mark(0)) == (FOREVER, FOREVER)
 
 
@@ -137,11 +142,11 @@ def test_the_end_of_a_source_does_not_close_the_windows_of_one_that_is_idle() ->
 
 
 def test_an_operator_as_a_source_is_stored_without_times_so_that_it_writes_only_what_moves() -> None:
-    first = moved_watermark(None, {(4, ""): 100}, [BELOW], 7).stored
-    assert moved_watermark(first, {(4, ""): 100}, [BELOW], 8).stored == first
+    first = moved_by(None, {(4, ""): 100}, [BELOW], 7).stored
+    assert moved_by(first, {(4, ""): 100}, [BELOW], 8).stored == first
 
 
 def test_a_stored_watermark_of_other_sources_is_refused() -> None:
-    stored = moved_watermark(None, {(5, ""): 100}, [TWO], 0).stored
+    stored = moved_by(None, {(5, ""): 100}, [TWO], 0).stored
     with pytest.raises(RunError, match="has 1 sources, and the operator has 2"):
-        moved_watermark(stored, {}, [ONE, TWO], 1)
+        moved_by(stored, {}, [ONE, TWO], 1)

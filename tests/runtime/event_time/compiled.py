@@ -34,6 +34,9 @@ _TO_TIMESTAMP = "TRY_CAST(substring(CAST(TRY_CAST(t AS TIMESTAMP_NTZ) AS STRING)
 COMPUTED: dict[str, Callable[[dict], Any]] = {
     _TO_TIMESTAMP: lambda row: datetime.fromisoformat(row["t"]),
     "CAST(v AS STRING)": lambda row: str(row["v"]),
+    "CAST(shiftright(shiftleft(timestampdiff(SECOND, window_start, window_end), 32), 32) AS INT)": lambda row: (
+        (row["window_end"] - row["window_start"]).seconds
+    ),
     "upper(k)": lambda row: row["k"].upper(),
 }
 """Expressions of programs that only Spark computes."""
@@ -95,19 +98,22 @@ def inputs_of(name: str, plan: Plan, cut: Collection[int] | None = None) -> Iter
     steps, now = list(steps_of(name)), 0
     for numbers in batches_of(len(steps), cut):
         rows: dict[str, list[tuple]] = defaultdict(list)
-        ended, pauses = [], 0
+        ended, until = [], 0
         for step in (steps[number] for number in numbers):
             if step.table is not None:
                 rows[_split(name, step)].append(_row(plan, step))
                 now += PACE
             elif step.kind == "sleep":
-                pauses += int(str(step.values[0])) // WAKING
+                until = max(until, now) + int(str(step.values[0]))
+            elif step.kind == "align":
+                period, offset = (int(str(value)) for value in step.values)
+                until = (max(until, now) - offset) // period * period + period + offset
             else:
                 assert step.kind == "end", step
                 ended.append(str(step.values[0]))
         batches = [Input(dict(rows), now, tuple(ended))]
-        for _ in range(pauses):
-            now += WAKING
+        while now < until:
+            now = min(now + WAKING, until)
             batches.append(Input({}, now, ()))
         yield numbers[-1], batches
 
@@ -132,16 +138,32 @@ def _typed(word: str | None, kind: str) -> Any:
     return int(word) if kind == "BIGINT" else word
 
 
-def run(name: str, pipeline: Pipeline, cut: Collection[int] | None = None) -> Steps:
-    """Run a program to the end of its input; the rows that were put out, by step, as the recording writes them."""
+def run(name: str, pipeline: Pipeline, cut: Collection[int] | None = None, *, woken: bool = False) -> Steps:
+    """Run a program to the end of its input; the rows that were put out, by step, as the recording writes them.
+
+    If the pipeline is ``woken``, batches without rows run only at the times that its operators ask for.
+    """
     result: Steps = defaultdict(Counter)
+    now = 0
     for step, batches in inputs_of(name, pipeline.plan, cut):
         for batch in batches:
-            pipeline.batch(batch.rows, batch.now, ended=batch.ended)
+            now = batch.now
+            if woken:
+                wake(pipeline, batch.now)
+            if batch.rows or batch.ended or not woken:
+                pipeline.batch(batch.rows, batch.now, ended=batch.ended)
         _collect(pipeline, result, name, step)
-    pipeline.drain()
+    pipeline.drain(now)
     _collect(pipeline, result, name, len(RECORDED[name]["steps"]))
     return {step: rows for step, rows in result.items() if rows}
+
+
+def wake(pipeline: Pipeline, until: int) -> None:
+    """Run the batches without rows that the operators of ``pipeline`` ask for up to a time."""
+    while dues := [due for of_operator in pipeline.dues.values() for due in of_operator if due <= until]:
+        passed = min(dues)
+        pipeline.batch({}, passed)
+        assert passed < min((due for of_operator in pipeline.dues.values() for due in of_operator), default=until + 1)
 
 
 def run_rescaled(
@@ -157,7 +179,7 @@ def run_rescaled(
             pipeline.batch(batch.rows, batch.now, ended=batch.ended)
         _collect(pipeline, result, name, step)
     pipeline = pipeline.rescaled(ways[-1])
-    pipeline.drain()
+    pipeline.drain(batches[-1].now)
     _collect(pipeline, result, name, len(RECORDED[name]["steps"]))
     return {step: rows for step, rows in result.items() if rows}, pipeline
 

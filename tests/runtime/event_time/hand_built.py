@@ -5,15 +5,23 @@ plan_of(window_aggregate("watermark_s", Window(type="tumble", size="5 s")), dela
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from hintplan.plans.analysis.columns import output_columns
 from hintplan.plans.declarations.computations import AggregateCall, JoinType, SortKey
+from hintplan.plans.declarations.row_kinds import RowKinds
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.windows import Window, WindowColumns
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import (
+    Deduplicate,
+    IntervalJoin,
     Operator,
     Scan,
     Sink,
+    TemporalJoin,
+    TemporalSort,
     WatermarkAssigner,
     WindowAggregate,
     WindowDeduplicate,
@@ -22,7 +30,11 @@ from hintplan.plans.operators import (
     WindowTableFunction,
 )
 from hintplan.plans.operators.contract.output import JoinColumn
+from hintplan.plans.operators.interval_join import IntervalJoinType
 from hintplan.plans.operators.join import JoinKey
+from hintplan.plans.operators.temporal_join import Versions
+from hintplan.plans.settings.emit import EMIT
+from hintplan.plans.settings.state import StateEntry, ttl_settings
 from hintplan.plans.settings.watermark import DELAY, IDLE_TIMEOUT, WATERMARK
 
 FILES = {"connector": "filesystem", "format": "json", "path": "x"}
@@ -71,22 +83,29 @@ def window_aggregate(
     keys: tuple[str, ...] = ("k",),
     time: str = "ts",
     value: str = "v",
+    fires: tuple[str, ...] = (),
+    emit: Mapping[str, str] = MappingProxyType({}),
+    kinds: RowKinds = ("+I",),
 ) -> WindowAggregate:
-    """Count and sum by key and window."""
+    """Count and sum by key and window; a group window with ``emit``, with early and late results as ``fires`` says."""
     return WindowAggregate(
         id=name,
         inputs=(below,),
         keys=keys,
         time=time,
         window=window,
+        style="group" if emit else None,
+        early_fire="early" in fires,
+        late_fire="late" in fires,
         aggregates=(
             AggregateCall(name="n", function="COUNT", type="BIGINT"),
             AggregateCall(name="s", function="SUM", argument=value, type="BIGINT"),
         ),
         start="window_start",
         end="window_end",
-        changelog=("+I",),
+        changelog=kinds,
         state=(),
+        settings={EMIT.name: EMIT.resolved({"config": emit})} if fires else {},
     )
 
 
@@ -138,6 +157,31 @@ def window_deduplicate(below: str, window: Window, *, keep: str) -> WindowDedupl
     )
 
 
+def first_by_time(below: str, ttl: str = "0 ms") -> Deduplicate:
+    """The first row of each key, when the watermark passes it."""
+    keys = StateEntry(index=0, name="deduplicateState", input="s", settings=ttl_settings(config=ttl))
+    waiting = StateEntry(index=1, name="waitingState", input="s")
+    return Deduplicate(
+        id="first",
+        inputs=(below,),
+        key=("k",),
+        time="ts",
+        keep="first",
+        emit="at-watermark",
+        changelog=("+I",),
+        state=(keys, waiting),
+    )
+
+
+def temporal_sort(below: str) -> TemporalSort:
+    """The rows by their time, then by their value, the highest first."""
+    order = (
+        SortKey(column="ts", direction="asc", nulls="first"),
+        SortKey(column="v", direction="desc", nulls="last"),
+    )
+    return TemporalSort(id="sort", inputs=(below,), order=order, changelog=("+I",), state=())
+
+
 def window_join(left: str, right: str, window: Window, kind: JoinType) -> WindowJoin:
     """A join on the key, of which the key and the value of both sides come out."""
     sides = ("left",) if kind in ("semi", "anti") else ("left", "right")
@@ -158,4 +202,55 @@ def window_join(left: str, right: str, window: Window, kind: JoinType) -> Window
         ),
         changelog=("+I",),
         state=(),
+    )
+
+
+def interval_join(
+    left: str, right: str, kind: IntervalJoinType, lower: str, upper: str, *, is_keyed: bool = True
+) -> IntervalJoin:
+    """A join by time, of which the key and the value of both sides come out."""
+    return IntervalJoin(
+        id="join",
+        inputs=(left, right),
+        join_type=kind,
+        keys=(JoinKey(left="k", right="k"),) if is_keyed else (),
+        condition=None,
+        left_time="ts",
+        right_time="ts",
+        lower=lower,
+        upper=upper,
+        output=tuple(
+            JoinColumn(name=f"{side}_{column}", type=kind_of, side=side, column=column)
+            for side in ("left", "right")
+            for column, kind_of in {"k": "STRING", "v": "BIGINT"}.items()
+        ),
+        changelog=("+I",),
+        state=(),
+    )
+
+
+def temporal_join(kind: JoinType, versions: Versions = "all", *, changelog: bool = False) -> TemporalJoin:
+    """A join of ``a`` with the versions ``b`` on the key: all columns of ``a``, and the value and time of ``b``."""
+    columns = (("left", "k"), ("left", "v"), ("left", "ts"), ("right", "v"), ("right", "ts"))
+    types = {"k": "STRING", "v": "BIGINT", "ts": "TIMESTAMP(3)"}
+    return TemporalJoin(
+        id="join",
+        inputs=("watermark_a", "watermark_b"),
+        join_type=kind,
+        keys=(JoinKey(left="k", right="k"),),
+        left_time="ts",
+        right_time="ts",
+        versions=versions,
+        condition=None,
+        output=tuple(
+            JoinColumn(
+                name=f"{side}_{column}", type=types[column], side="right" if side == "right" else "left", column=column
+            )
+            for side, column in columns
+        ),
+        changelog=("+I", "-D") if changelog else ("+I",),
+        state=(
+            StateEntry(index=0, name="leftState", input="a"),
+            StateEntry(index=1, name="rightState", input="b", settings=ttl_settings()),
+        ),
     )

@@ -55,13 +55,14 @@ class Windows(NamedTuple):
 
         >>> Windows("hop", 10, 5).of(7), Windows("cumulate", 15, 5).of(7)
         ([(0, 10), (5, 15)], [(0, 10), (0, 15)])
+        >>> Windows("hop", 10, 4).of(7), Windows("hop", 3, 7).of(5)
+        ([(0, 10), (4, 14)], [])
         """
         step = self.step or self.size
         slice_start = (wall - self.offset) // step * step + self.offset
         if self.type == "hop":
-            return [
-                (start, start + self.size) for start in range(slice_start - self.size + step, slice_start + 1, step)
-            ]
+            starts = range(slice_start, wall - self.size, -step)
+            return [(start, start + self.size) for start in reversed(starts)]
         start = (wall - self.offset) // self.size * self.size + self.offset
         return [(start, end) for end in range(slice_start + step, start + self.size + 1, step)]
 
@@ -76,9 +77,10 @@ class WindowAggregate:
 
     def batch(self, rows: Sequence[Row], before: int, after: int) -> list[Result]:
         for row in rows:
-            windows = [w for w in self.windows.of(self.zone.wall(row.time)) if self.zone.closes(w[1]) > before]
-            if not windows:
-                last = max(w[1] for w in self.windows.of(self.zone.wall(row.time)))
+            of_row = self.windows.of(self.zone.wall(row.time))
+            windows = [w for w in of_row if self.zone.closes(w[1]) > before]
+            if of_row and not windows:
+                last = max(w[1] for w in of_row)
                 self.late += 1
                 self.lateness.append((row.side, before - self.zone.closes(last)))
             for window in windows:
@@ -91,6 +93,62 @@ class WindowAggregate:
 
     def shown(self, key: Any) -> tuple[Any, ...]:
         return (key,) if self.is_keyed else ()
+
+
+class FiredWindows:
+    """Count and sum by key and window, put out early and late: None is no such fire, a number its delay.
+
+    ``emitted`` has what was put out last. ``since`` has, of groups that have changed after that, when the first change
+    came. ``now`` is the time of a batch.
+    """
+
+    def __init__(self, windows: Windows, early: int | None, late: int | None = None, lateness: int = 0) -> None:
+        self.windows, self.delays, self.kept = windows, (early, late), lateness
+        self.totals: dict[tuple[Span, Any], list[int]] = defaultdict(lambda: [0, 0])
+        self.emitted: dict[tuple[Span, Any], tuple[int, ...]] = {}
+        self.since: dict[tuple[Span, Any], int] = {}
+        self.late, self.lateness = 0, list[Span]()
+
+    def batch(self, rows: Sequence[Row], before: int, after: int, now: int = 0) -> list[Result]:
+        for row in rows:
+            of_row = self.windows.of(row.time)
+            windows = [w for w in of_row if w[1] - 1 + self.kept > before]
+            if of_row and not windows:
+                self.late += 1
+                self.lateness.append((row.side, before - self.kept - (max(w[1] for w in of_row) - 1)))
+            for window in windows:
+                totals = self.totals[window, row.key]
+                totals[0] += row.sign
+                totals[1] += row.sign * (row.value or 0)
+                self.since.setdefault((window, row.key), now)
+        due = [place for place, since in self.since.items() if self._fires(place, before, after, now - since)]
+        out = [each for place in due for each in self._put_out(place)]
+        for place in [place for place in self.totals if place[0][1] - 1 + self.kept <= after]:
+            del self.totals[place]
+            self.emitted.pop(place, None)
+        return out
+
+    def _is_closed(self, place: tuple[Span, Any], watermark: int) -> bool:
+        return place[0][1] - 1 <= watermark
+
+    def _fires(self, place: tuple[Span, Any], before: int, after: int, waited: int) -> bool:
+        closed = self._is_closed(place, before)
+        delay = self.delays[closed]
+        if delay is not None and waited >= delay:
+            return True
+        if closed:
+            return place not in self.emitted or place[0][1] - 1 + self.kept <= after
+        return self._is_closed(place, after)
+
+    def _put_out(self, place: tuple[Span, Any]) -> list[Result]:
+        (start, end), key = place
+        del self.since[place]
+        last = self.emitted.pop(place, None)
+        new = tuple(self.totals[place]) if self.totals[place][0] else None
+        if new is not None:
+            self.emitted[place] = new
+        both = [(-1, last), (1, new)] if last != new else []
+        return [(sign, (key, start, end, *totals)) for sign, totals in both if totals is not None]
 
 
 class Sessions:

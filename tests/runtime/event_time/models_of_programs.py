@@ -118,8 +118,12 @@ MODELS: dict[str, Callable[[], Model]] = {
     "temporal join, inner": partial(TemporalJoin, is_outer=False),
     **{
         f"temporal join, {name}": partial(TemporalJoin, is_outer=True)
-        for name in ("left", "equal times of versions", "left side changes")
+        for name in (
+            *("left", "equal times of versions", "left side changes", "added rows with a primary key"),
+            "view of the last rows by processing time",
+        )
     },
+    "temporal join, versioned view": partial(TemporalJoin, is_outer=True, ascending=True),
     "over, rows unbounded": partial(Over, "rows"),
     "over, range unbounded": partial(Over, "range"),
     "over, without a frame": partial(Over, "range"),

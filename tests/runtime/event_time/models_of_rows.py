@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.runtime.event_time.models import JoinKind, Result, Row
+from tests.runtime.event_time.models import JoinKind, Result, Row, Span
 from tests.runtime.event_time.times import NEVER
 
 
@@ -23,9 +23,10 @@ class CurrentWatermark:
 
 @dataclass
 class Waiting:
-    """A row that an interval join keeps, and whether it has met another."""
+    """A row that an interval join keeps, or that came too late to be kept, and whether it has met another."""
 
     row: Row
+    is_kept: bool = True
     has_met: bool = False
 
 
@@ -33,7 +34,8 @@ class IntervalJoin:
     """A join of rows with ``left.time`` from ``right.time - low`` to ``right.time + high``.
 
     A row lives until the watermark is beyond the times that it can meet. Late rows are not dropped: they meet what
-    lives. A row that meets nothing and cannot be kept is padded at once.
+    lives. A row that meets nothing and cannot be kept is padded at once; it counts as late. Two rows of a batch meet if
+    one of them can be kept. If no two times are within the bounds, every row is padded at once.
     """
 
     def __init__(
@@ -43,24 +45,31 @@ class IntervalJoin:
         self.low, self.high = low, high
         self.reach = (low, high)  # by side: how much later than a row its partner may be
         self.rows: tuple[list[Waiting], list[Waiting]] = ([], [])
+        self.late, self.lateness = 0, list[Span]()
 
     def batch(self, rows: Sequence[Row], before: int, after: int) -> list[Result]:
+        if self.low + self.high < 0:
+            return [result for row in rows for result in self.padded(row)]
         result: list[Result] = []
+        came: tuple[list[Waiting], list[Waiting]] = ([], [])
         for row in rows:
-            entry = Waiting(row)
-            for other in self.rows[1 - row.side]:
-                left, right = (entry, other) if row.side == 0 else (other, entry)
-                if self.lives(other.row, before) and self.match(left.row, right.row):
-                    left.has_met = right.has_met = True
-                    result.append((1, (left.row.key, left.row.value, right.row.key, right.row.value)))
-            if row.time + self.reach[row.side] > before:
-                self.rows[row.side].append(entry)
-            elif not entry.has_met:
-                result += self.padded(row)
-        for entries in self.rows:
-            for entry in entries:
-                result += [] if entry.has_met or self.lives(entry.row, after) else self.padded(entry.row)
-            entries[:] = [entry for entry in entries if self.lives(entry.row, after)]
+            last = row.time + self.reach[row.side]
+            came[row.side].append(Waiting(row, is_kept=last > before))
+            if max(row.time, last) <= before:
+                self.late += 1
+                self.lateness.append((row.side, before - max(row.time, last)))
+        stored = [[entry for entry in entries if self.lives(entry.row, before)] for entries in self.rows]
+        for lefts, rights in ((came[0], stored[1]), (stored[0], came[1]), (came[0], came[1])):
+            for left in lefts:
+                for right in rights:
+                    if (left.is_kept or right.is_kept) and self.match(left.row, right.row):
+                        left.has_met = right.has_met = True
+                        result.append((1, (left.row.key, left.row.value, right.row.key, right.row.value)))
+        for entries, new in zip(self.rows, came, strict=True):
+            for entry in (*entries, *new):
+                ends = not entry.is_kept or not self.lives(entry.row, after)
+                result += self.padded(entry.row) if ends and not entry.has_met else []
+            entries[:] = [each for each in (*entries, *new) if each.is_kept and self.lives(each.row, after)]
         return result
 
     def lives(self, row: Row, watermark: int) -> bool:
@@ -79,13 +88,19 @@ class IntervalJoin:
 
 
 class TemporalJoin:
-    """A join of left rows with the version of their ``value`` at their time. A left row waits for the watermark.
+    """A join of left rows with the version of their ``key`` at their time. A left row waits for the watermark.
 
     Right rows are versions of their key; a retraction ends the version. Of versions with equal times, the last counts.
+    If they are ``ascending``, a row that is earlier than one before it is none.
     """
 
-    def __init__(self, *, is_outer: bool) -> None:
-        self.is_outer = is_outer
+    late, lateness = 0, ()
+
+    def __init__(
+        self, *, is_outer: bool, ascending: bool = False, key: Callable[[Row], Any] = lambda row: row.value
+    ) -> None:
+        self.is_outer, self.ascending, self.key = is_outer, ascending, key
+        self.latest: dict[Any, int] = defaultdict(lambda: NEVER)
         self.waiting: list[Row] = []
         self.versions: dict[Any, dict[int, Row | None]] = defaultdict(dict)
 
@@ -93,7 +108,8 @@ class TemporalJoin:
         for row in rows:
             if row.side == 0:
                 self.waiting.append(row)
-            else:
+            elif not self.ascending or row.time >= self.latest[row.key]:
+                self.latest[row.key] = row.time
                 self.versions[row.key][row.time] = row if row.sign > 0 else None
         if after == before:
             return []
@@ -106,7 +122,8 @@ class TemporalJoin:
         return result
 
     def joined(self, row: Row) -> list[Result]:
-        known = self.versions.get(row.value, {}) if row.value is not None else {}
+        key = self.key(row)
+        known = self.versions.get(key, {}) if key is not None else {}
         time = max((time for time in known if time <= row.time), default=None)
         version = None if time is None else known[time]
         if version is not None:
@@ -119,11 +136,12 @@ class InOrderOfTime:
 
     def __init__(self) -> None:
         self.waiting: list[Row] = []
-        self.late = 0
+        self.late, self.lateness = 0, list[tuple[int, int]]()
 
     def due(self, rows: Sequence[Row], before: int, after: int) -> list[Row]:
         """The rows that the watermark passes; rows with equal times in the order in which they came."""
         self.late += sum(row.time <= before for row in rows)
+        self.lateness += [(row.side, before - row.time) for row in rows if row.time <= before]
         self.waiting += [row for row in rows if row.time > before]
         due = sorted((row for row in self.waiting if row.time <= after), key=lambda row: row.time)
         self.waiting = [row for row in self.waiting if row.time > after]

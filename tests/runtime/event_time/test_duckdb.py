@@ -1,4 +1,4 @@
-"""Aggregates of TUMBLE and HOP over random rows, in random batches and partitions, equal the results of DuckDB.
+"""Aggregates of TUMBLE and HOP, and OVER, over random rows, in random batches and partitions, equal those of DuckDB.
 
 The delay is longer than the disorder, so no row is late. The last batch ends the input.
 """
@@ -84,4 +84,44 @@ def test_windows_have_the_aggregates_of_duckdb(size: int, step: int, seed: int) 
     expected = of_duckdb(rows, size, step, offset, keys)
     assert sum(expected.values()) > 5
     assert pipeline.result == expected
+    assert sum(pipeline.late_rows.values()) == 0
+
+
+FRAMES = (
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "RANGE BETWEEN INTERVAL '7' SECOND PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN 4 PRECEDING AND CURRENT ROW",
+)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_over_has_the_results_of_duckdb(frame: str) -> None:
+    dice = random.Random(frame)
+    rows = random_rows(dice)
+    calls = "COUNT(*) OVER w, COUNT(v) OVER w, SUM(v) OVER w, MIN(v) OVER w, MAX(v) OVER w"
+    calls += ", COUNT(DISTINCT v) OVER w" if "UNBOUNDED" not in frame else ", COUNT(v) OVER w"
+    query = f"SELECT k, v, ts, {calls} FROM s WINDOW w AS (PARTITION BY k ORDER BY ts {frame})"
+    columns = "k STRING, v BIGINT, ts TIMESTAMP(3)"
+    results = ", ".join(f"x{number} BIGINT" for number in range(6))
+    plan = compile_sql(f"""CREATE TABLE s ({columns}, WATERMARK FOR ts AS ts - INTERVAL '{DISORDER + 1}' SECOND)
+ WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'x');
+CREATE TABLE r ({columns}, {results}) WITH ('connector' = 'print'); INSERT INTO r {query};""")
+    pipeline = Partitioned(plan, 1)
+    cut = sorted(dice.sample(range(COUNT), 8))
+    for start, end in zip([0, *cut], [*cut, COUNT], strict=True):
+        pipeline = pipeline.rescaled(dice.choice((1, 2, 5)))
+        pipeline.batch({"s": rows[start:end]})
+    pipeline.drain()
+    # Rows with equal times are in the order in which they came.
+    types = (pa.string(), pa.int64(), pa.timestamp("ms"), pa.int64())
+    numbered = [(*row, number) for number, row in enumerate(rows)]
+    table = pa.table(
+        [pa.array(c, t) for c, t in zip(zip(*numbered, strict=True), types, strict=True)], ["k", "v", "ts", "n"]
+    )
+    database = duckdb.connect(config={"threads": 1})
+    database.register("s", table)
+    order = "ORDER BY ts, n" if frame.startswith("ROWS") else "ORDER BY ts"
+    asked = query.replace("ORDER BY ts", order)
+    assert pipeline.result == Counter(database.execute(asked).fetchall())
     assert sum(pipeline.late_rows.values()) == 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -16,14 +17,19 @@ from typing import Any, NamedTuple
 import pytest
 
 from hintplan.plans.declarations.durations import format_duration, parse_duration
-from hintplan.plans.declarations.windows import Window
+from hintplan.plans.declarations.row_kinds import ALL_KINDS
+from hintplan.plans.declarations.windows import Window, signed_duration
 from hintplan.plans.edit.edit import set_value
 from hintplan.plans.evidence.ages import ENDS, added, below
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import WatermarkAssigner
+from hintplan.plans.settings.emit import LATENESS
 from tests.runtime.event_time.hand_built import (
+    first_by_time,
+    interval_join,
     plan_of,
     table_function,
+    temporal_sort,
     window_aggregate,
     window_deduplicate,
     window_join,
@@ -31,6 +37,7 @@ from tests.runtime.event_time.hand_built import (
 )
 from tests.runtime.event_time.histories import in_buckets
 from tests.runtime.event_time.models import (
+    FiredWindows,
     LastOfWindow,
     Model,
     Row,
@@ -40,6 +47,7 @@ from tests.runtime.event_time.models import (
     Windows,
     WindowTop,
 )
+from tests.runtime.event_time.models_of_rows import FirstByTime, IntervalJoin, Sort
 from tests.runtime.event_time.recorded import SIGNS
 from tests.runtime.event_time.times import EPOCH, MILLISECOND, NEVER, Zone, milliseconds
 from tests.runtime.partitioned import Partitioned
@@ -50,6 +58,7 @@ AUTUMN = milliseconds("2024-10-26T22:00")
 """Three hours before the clocks of Berlin go back."""
 LTZ = "TIMESTAMP_LTZ(3)"
 TUMBLE, HOP = Window(type="tumble", size="5 s"), Window(type="hop", size="10 s", slide="5 s")
+UNEVEN = Window(type="hop", size="10 s", slide="4 s")
 
 
 class Case(NamedTuple):
@@ -63,6 +72,8 @@ class Case(NamedTuple):
     pace: int = SECOND
     """The time between rows is at most four times as long."""
     changes: bool = False
+    keeps_keys: bool = False
+    """Whether keys stay in state after the end."""
 
 
 def aggregate(window: Window, model: Callable[[], Model], **more: Any) -> Case:
@@ -70,6 +81,19 @@ def aggregate(window: Window, model: Callable[[], Model], **more: Any) -> Case:
     above = {name: more.pop(name) for name in ("time", "changelog") if name in more}
     plan = plan_of(window_aggregate("watermark_s", window), delay=more.pop("delay", "3 s"), **above)
     return Case(plan, model, (0, 3, 4, 1, 2), changes=above.get("changelog", False), **more)
+
+
+def fired(
+    window: Window, early: bool, late: bool, *, lateness: int = 0, changelog: bool = False, delay: str = "3 s"
+) -> Case:
+    """A case of a group window with early and late fire without a delay."""
+    fires = [name for name, on in (("early", early), ("late", late)) if on]
+    emit = {LATENESS: format_duration(lateness)}
+    kinds = ALL_KINDS if changelog else ("+I", "-U", "+U")
+    operator = window_aggregate("watermark_s", window, fires=tuple(fires), emit=emit, kinds=kinds)
+    windows = Windows("hop" if window.type == "hop" else "tumble", window.size_ms, window.step_ms)
+    model = partial(FiredWindows, windows, 0 if early else None, 0 if late else None, lateness)
+    return Case(plan_of(operator, delay=delay, changelog=changelog), model, (0, 3, 4, 1, 2), changes=changelog)
 
 
 def without_key(window: Window, model: Callable[[], Model]) -> Case:
@@ -100,6 +124,15 @@ def joined(kind: Any) -> Case:
     return Case(plan, partial(WindowJoin, kind, 5 * SECOND), (0, 1) if kind in ("semi", "anti") else (0, 1, 2, 3))
 
 
+def bounded(kind: Any, lower: str, upper: str, condition: str | None = None, **more: Any) -> Case:
+    """A case of an interval join; the condition is that the values of the two rows differ."""
+    join = replace(interval_join("watermark_a", "watermark_b", kind, lower, upper), condition=condition)
+    plan = plan_of(join, tables=("a", "b"), **{"delay": "3 s", **more})
+    low, high = -signed_duration(lower), signed_duration(upper)
+    pairs = {"condition": lambda left, right: left.value % 3 != right.value % 3} if condition is not None else {}
+    return Case(plan, partial(IntervalJoin, kind, low, high, **pairs), (0, 1, 2, 3))
+
+
 IN_BERLIN = {"zone": "Europe/Berlin"}
 BERLIN = Zone("Europe/Berlin")
 CASES: dict[str, Case] = {
@@ -128,6 +161,19 @@ CASES: dict[str, Case] = {
         partial(WindowAggregate, Windows("cumulate", 15 * SECOND, 5 * SECOND)),
         changelog=True,
     ),
+    "group window, hop of any size": Case(
+        plan_of(window_aggregate("watermark_s", UNEVEN, emit={LATENESS: "0 ms"}), delay="3 s"),
+        partial(WindowAggregate, Windows("hop", 10 * SECOND, 4 * SECOND)),
+        (0, 3, 4, 1, 2),
+    ),
+    "group window, early fire": fired(TUMBLE, early=True, late=False),
+    "group window, late fire": fired(TUMBLE, early=False, late=True, lateness=8 * SECOND),
+    "group window, early and late fire": fired(TUMBLE, early=True, late=True, lateness=8 * SECOND),
+    "group window, early and late fire over changes": fired(
+        TUMBLE, early=True, late=True, lateness=5 * SECOND, changelog=True
+    ),
+    "group window, late fire over changes": fired(TUMBLE, early=False, late=True, lateness=5 * SECOND, changelog=True),
+    "group window, hop of any size, early and late fire": fired(UNEVEN, early=True, late=True, lateness=8 * SECOND),
     "session": aggregate(Window(type="session", gap="2 s"), partial(Sessions, 2 * SECOND), delay="1 s"),
     "session without a key": without_key(Window(type="session", gap="1 s"), partial(Sessions, SECOND, is_keyed=False)),
     "hours of Berlin": berlin(
@@ -153,7 +199,19 @@ CASES: dict[str, Case] = {
         TUMBLE, partial(WindowTop, Windows("tumble", 5 * SECOND), lambda row: row.time), "first"
     ),
     "last by time": deduplicate(HOP, partial(LastOfWindow, Windows("hop", 10 * SECOND, 5 * SECOND)), "last"),
+    "first at the watermark": Case(
+        plan_of(first_by_time("watermark_s"), delay="3 s"), FirstByTime, (0, 1, 2), keeps_keys=True
+    ),
+    "sort": Case(plan_of(temporal_sort("watermark_s"), delay="3 s"), Sort, (0, 1, 2)),
     **{f"{kind} join": joined(kind) for kind in ("inner", "left", "right", "full", "semi", "anti")},
+    **{f"{kind} interval join": bounded(kind, "-3 s", "5 s") for kind in ("inner", "left", "right", "full")},
+    **{
+        f"full interval join from {lower} to {upper}": bounded("full", lower, upper)
+        for lower, upper in (("0 ms", "0 ms"), ("2 s", "6 s"), ("-6 s", "-2 s"), ("-20 s", "1500 ms"))
+    },
+    "impossible interval join": bounded("full", "0 ms", "-1 ms"),
+    "left interval join with a condition": bounded("left", "-4 s", "4 s", "l.v % 3 <> r.v % 3"),
+    "inner interval join of TIMESTAMP_LTZ": bounded("inner", "-10 s", "0 ms", time=LTZ),
 }
 
 
@@ -219,12 +277,13 @@ def test_an_operator_puts_out_what_its_model_does(name: str, seed: int) -> None:
     )
     assert pipeline.late_rows[operator] == model.late
     assert pipeline.lateness[operator] == in_buckets(model.lateness, len(case.plan.scans))
-    assert {part.state_rows for part in pipeline.parts[operator]} == {0}
+    assert case.keeps_keys or {part.state_rows for part in pipeline.parts[operator]} == {0}
     assert pipeline.waiting_rows[operator] == 0
 
 
 @pytest.mark.parametrize(
-    "name", ["tumble", "hop", "cumulate", "session", "first rows", "inner join", "hours of Berlin"]
+    "name",
+    ["tumble", "hop", "cumulate", "session", "first rows", "inner join", "hours of Berlin", "full interval join"],
 )
 def test_some_rows_of_a_history_are_late_and_some_behind_the_watermark_are_not(name: str) -> None:
     case, dice = CASES[name], random.Random(name)
@@ -237,7 +296,10 @@ def test_some_rows_of_a_history_are_late_and_some_behind_the_watermark_are_not(n
     assert 0 < model.late < behind
 
 
-@pytest.mark.parametrize("name", ["tumble", "hop", "cumulate", "first by time", "inner join", "hours of Berlin"])
+@pytest.mark.parametrize(
+    "name",
+    ["tumble", "hop", "cumulate", "first by time", "inner join", "hours of Berlin", "full interval join", "sort"],
+)
 def test_a_longer_delay_keeps_as_many_late_rows_as_their_lateness_says(name: str) -> None:
     case, dice = CASES[name], random.Random(name)
     batches = batches_of(dice, history(dice, case))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hintplan.plans.declarations.tables import Column
-from hintplan.plans.operators import Join, Stateful, WindowJoin
+from hintplan.plans.operators import IntervalJoin, Join, Stateful, TemporalJoin, WindowJoin
 from hintplan.runtime.builders.bound import state_schema
 from hintplan.runtime.expressions.allowed import check_expression
 from hintplan.runtime.expressions.checked import CheckedExpression
@@ -37,12 +37,14 @@ def _checked(text: str, columns: tuple[tuple[str, ...], ...], path: str) -> Chec
 
 def condition_of(operator: Stateful, inputs: Sequence[tuple[Column, ...]]) -> JoinCondition | None:
     """Compile the condition of ``operator``, if it is a join, over the columns of its inputs."""
-    return (
-        compiled_condition(operator, *map(state_schema, inputs)) if isinstance(operator, (Join, WindowJoin)) else None
-    )
+    if not isinstance(operator, (Join, WindowJoin, IntervalJoin, TemporalJoin)):
+        return None
+    return compiled_condition(operator, *map(state_schema, inputs))
 
 
-def compiled_condition(join: Join | WindowJoin, left: pa.Schema, right: pa.Schema) -> JoinCondition | None:
+def compiled_condition(
+    join: Join | WindowJoin | IntervalJoin | TemporalJoin, left: pa.Schema, right: pa.Schema
+) -> JoinCondition | None:
     """Compile the condition of ``join``, if it has one."""
     if join.condition is None:
         return None

@@ -44,6 +44,22 @@ INSERT INTO sums SELECT g, w, w FROM (
   SELECT *, ROW_NUMBER() OVER (PARTITION BY g, window_start, window_end ORDER BY w) AS n FROM t) WHERE n <= 3;
 INSERT INTO sums SELECT g, w, w FROM (
   SELECT *, ROW_NUMBER() OVER (PARTITION BY g, window_start, window_end ORDER BY ts DESC) AS n FROM t) WHERE n = 1;
+INSERT INTO sums SELECT a.g, a.w, b.w FROM o AS a JOIN o AS b ON a.g = b.g AND a.ts = b.ts;
+INSERT INTO sums SELECT g, w, w FROM o ORDER BY ts;
+"""
+MIXED = """
+SET 'table.exec.state.ttl' = '1 h';
+CREATE TABLE o (g BIGINT, w BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen');
+CREATE TABLE sums (g BIGINT, w BIGINT) WITH ('connector' = 'print');
+CREATE VIEW v AS SELECT g, w, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY ts DESC) AS n FROM o)
+WHERE n = 1;
+INSERT INTO sums SELECT a.g, b.w FROM o AS a JOIN v FOR SYSTEM_TIME AS OF a.ts AS b ON a.w = b.g;
+"""
+OVER = """
+SET 'table.exec.state.ttl' = '1 h';
+CREATE TABLE o (g BIGINT, w BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen');
+CREATE TABLE sums (g BIGINT, w BIGINT) WITH ('connector' = 'print');
+INSERT INTO sums SELECT g, SUM(w) OVER (PARTITION BY g ORDER BY ts {}) FROM o;
 """
 
 
@@ -79,8 +95,31 @@ def test_entries_that_go_by_the_watermark_have_tables_by_time_and_no_ttl() -> No
     assert all(layout.by_time for entry in entries for layout in entry.layouts)
     groups = ("windowAggregateState", ["groups", "values(w)"], ("g",))
     assert tables_of(plan, None)["window-aggregate"] == (groups,)
-    kinds = tables_of(plan, None).keys() | tables_of(compile_sql(SCRIPT), None).keys()
+    scripts = (TIMED, SCRIPT, MIXED, OVER.format(""))
+    kinds = {kind for script in scripts for kind in tables_of(compile_sql(script), None)}
     assert kinds == {kind.op for kind in KINDS if issubclass(kind, Stateful)}, "a stateful operator is missing here"
+
+
+def test_of_a_join_in_time_only_versions_have_a_ttl() -> None:
+    plan = compile_sql(MIXED)
+    edited, _ = set_value(plan, "config.table.exec.state.ttl", "2 h")
+    (entries,) = entries_of(plan, edited).values()
+    assert [(entry.ttl, entry.edited) for entry in entries] == [(None, None), ("1 h", "2 h")]
+    of_left, of_right = ("leftState", ["left"], ("w",)), ("rightState", ["right", "versions"], ("g",))
+    assert tables_of(plan, None)["temporal-join"] == (of_left, of_right)
+
+
+def test_of_over_only_the_sums_of_keys_have_a_ttl() -> None:
+    waiting = ("waitingState", ["waiting"], ("g",))
+    for frame, table, ttls in (
+        ("", "keys", ("1 h", "2 h")),
+        ("RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW", "recent", (None, None)),
+    ):
+        plan = compile_sql(OVER.format(frame))
+        edited, _ = set_value(plan, "config.table.exec.state.ttl", "2 h")
+        (entries,) = entries_of(plan, edited).values()
+        assert [(entry.ttl, entry.edited) for entry in entries] == [(None, None), ttls]
+        assert tables_of(plan, None)["over-aggregate"] == (waiting, ("overState", [table], ("g",)))
 
 
 def join_plan(query: str) -> Plan:

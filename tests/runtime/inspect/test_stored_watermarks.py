@@ -36,6 +36,7 @@ BEGIN = datetime(2026, 1, 1)
 BEGIN_MS = milliseconds("2026-01-01T00:00:00")
 BY_TIME = [op for op in STATEFUL if any(kind.op == op and kind.goes_by_time for kind in KINDS)]
 """The kinds of operators with state that go by the watermark."""
+OF_WINDOWS = [op for op in BY_TIME if op.startswith("window-")]
 LATE = (0, 7, 7, BEGIN + timedelta(seconds=1))
 """A row of ``t`` that is late once the watermark has passed 2 s."""
 
@@ -76,7 +77,7 @@ def test_all_windows_go_by_time() -> None:
     assert {f"window-{kind}" for kind in ("aggregate", "deduplicate", "join", "rank", "table-function")} <= {*BY_TIME}
 
 
-@pytest.mark.parametrize("op", BY_TIME)
+@pytest.mark.parametrize("op", OF_WINDOWS)
 def test_compactions_snapshots_and_partitions_keep_watermark_and_windows(op: str, tmp_path: Path) -> None:
     plan, checkpoint = compiled(tmp_path, op), tmp_path / "checkpoint"
     events: list[Event] = []
@@ -104,7 +105,25 @@ def test_compactions_snapshots_and_partitions_keep_watermark_and_windows(op: str
     assert watermarks(plan, checkpoint) == {OperatorWatermark(after=FOREVER)}
 
 
-@pytest.mark.parametrize("op", BY_TIME)
+def test_compactions_snapshots_and_partitions_keep_versions_and_rows_that_wait(tmp_path: Path) -> None:
+    plan, checkpoint = compiled(tmp_path, "temporal-join"), tmp_path / "checkpoint"
+    events: list[Event] = []
+    for number, (partitions, seconds) in enumerate(((1, 3), (3, 5), (2, 6))):
+        batch(continued(plan, checkpoint, events, partitions=partitions), number, events)
+        assert {each and each.after for each in watermarks(plan, checkpoint)} == {after(seconds).after}
+        compact_state(str(checkpoint), at=HOUR * (number + 1))
+        take_snapshot(str(checkpoint), str(tmp_path / f"copy{number}"))
+        checkpoint = tmp_path / f"copy{number}"
+        query = continued(plan, checkpoint, events, partitions=partitions + 1)
+        query.batch({}, HOUR * (number + 1))
+        assert query.events == []
+        compact_state(str(checkpoint), at=HOUR * (number + 1))
+    assert left_by("temporal-join", events) == expected("temporal-join")
+    entries = {state.name: state for state in read_evidence(plan, checkpoint, at=HOUR * 9).states}
+    assert (entries["leftState"].rows, entries["rightState"].rows) == (0, 3)
+
+
+@pytest.mark.parametrize("op", OF_WINDOWS)
 def test_a_late_row_is_late_after_all_of_them(op: str, tmp_path: Path) -> None:
     plan = compiled(tmp_path, op)
     events: list[Event] = []
@@ -133,6 +152,24 @@ def test_a_late_row_is_late_after_all_of_them(op: str, tmp_path: Path) -> None:
     four = counts({ENDS.index(1_500): 1, bucket_of(6_000 - 1_999): 3})
     states = [state for state in read_evidence(plan, tmp_path / "last", at=HOUR * 9).states if state.ttl is None]
     assert [state.lateness for state in states] == [four] * (2 if op == "window-join" else 1)
+
+
+def test_compactions_snapshots_and_partitions_keep_the_rows_of_an_interval_join(tmp_path: Path) -> None:
+    plan, checkpoint, events = compiled(tmp_path, "interval-join"), tmp_path / "checkpoint", list[Event]()
+    # A bucket is a second wide. The left rows, of 1 s and 2 s, are kept for 3 s. The right rows are not kept, because
+    # a match is at least a second before them.
+    steps: tuple[tuple[int, int, set[int]], ...] = ((1, 3, {2, 3}), (3, 5, {3}), (2, 6, set()))
+    for number, (partitions, seconds, ends) in enumerate(steps):
+        batch(continued(plan, checkpoint, events, partitions=partitions), number, events)
+        compact_state(str(checkpoint), at=HOUR * (number + 1))
+        take_snapshot(str(checkpoint), str(tmp_path / f"copy{number}"))
+        checkpoint = tmp_path / f"copy{number}"
+        assert_kept(plan, checkpoint, seconds, ends)
+    assert left_by("interval-join", events) == expected("interval-join")
+    query = continued(plan, checkpoint, events, partitions=4)
+    query.batch({"t": [LATE]}, HOUR * 4)
+    assert left_by("interval-join", query.events) == Counter({(0, None): 1}), "padded at once"
+    assert sum(query.late_rows.values()) == 2
 
 
 def test_windows_that_are_open_at_the_end_are_closed_by_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hintplan.plans.declarations.windows import Window
 from hintplan.runtime.kernels.windows import (
     closing_time,
+    first_window_ends,
     last_window_ends,
     milliseconds,
     rowtimes,
@@ -56,6 +57,30 @@ def test_a_time_is_in_the_windows_of_the_model(window: Window) -> None:
         assert list(zip(starts[here].tolist(), window_ends[here].tolist(), strict=True)) == model.of(time)
         assert last_window_ends(window, ends[[place]])[0] == model.of(time)[-1][1]
         assert ends[place] == model.of(time)[0][1]
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        Window(type="hop", size="10 s", slide="3 s"),
+        Window(type="hop", size="10 s", slide="4 s", offset="-1500 ms"),
+        Window(type="hop", size="3 s", slide="7 s"),
+        Window(type="hop", size="4 s", slide="6 s", offset="1 s"),
+    ],
+    ids=lambda window: f"{window.over('ts')}",
+)
+def test_a_time_is_in_the_windows_of_the_model_if_the_size_is_no_multiple_of_the_slide(window: Window) -> None:
+    model = Windows("hop", window.size_ms, window.step_ms, window.offset_ms)
+    times = np.arange(-30_000, 30_000, 250)
+    ends = slice_ends(window, times)
+    places, window_ends = windows_of(window, ends)
+    starts = window_starts(window, window_ends)
+    for place, time in enumerate(times.tolist()):
+        here = places == place
+        expected = model.of(time)
+        assert list(zip(starts[here].tolist(), window_ends[here].tolist(), strict=True)) == expected
+        first, last = (of(window, ends[[place]])[0] for of in (first_window_ends, last_window_ends))
+        assert (first, last) == (expected[0][1], expected[-1][1]) if expected else first > last
 
 
 @pytest.mark.parametrize("name", ZONES)

@@ -22,6 +22,7 @@ from tests.runtime.event_time.window_aggregates import operator as window_aggreg
 from tests.runtime.operators import (
     test_session_operator,
     test_session_rows_operator,
+    test_temporal_join_operator,
     test_window_join_operator,
     test_window_rows_operator,
 )
@@ -115,6 +116,15 @@ def test_a_side_whose_late_rows_go_to_no_table_only_counts_them() -> None:
     run.batch([[(*with_windows(("a", 1), 20), source(20))], [with_windows(("b", 1), 40)]], 200)
     assert late_of(run) == [(200, source(20))]
     assert run.late == 2
+
+
+def test_a_temporal_join_drops_no_row_so_none_comes_out_as_late() -> None:
+    run = KernelRun(emitting(test_temporal_join_operator.operator(), "scan_l", "scan_r"), 2)
+    run.batch([[], [("a", 7, moment(10), source(1))]], 200)
+    rows = run.batch([[(1, "a", moment(20), source(2)), (2, "b", moment(30), source(3))], []], 300)
+    assert sorted((row[0], row[3]) for row in rows) == [(1, 7), (2, None)]
+    assert late_of(run) == []
+    assert run.late == 0
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -221,3 +221,61 @@ def test_a_program_says_the_same_as_a_file() -> None:
         test.expect("paid", [])
     with pytest.raises(hintplan.HintplanError, match="time goes backwards"):
         test.at("10:00").expect("paid", [])
+
+
+CLOCK = f"""
+CREATE TABLE clicks (k STRING, proc AS PROCTIME()) WITH ({FILES}'clicks');
+CREATE TABLE counts (k STRING, ending TIMESTAMP(3), n BIGINT) WITH ('connector' = 'print');
+INSERT INTO counts SELECT k, window_end, COUNT(*)
+FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(proc), INTERVAL '10' SECOND)) GROUP BY k, window_start, window_end;
+"""
+
+
+@pytest.mark.parametrize("slices", [1, 2])
+def test_windows_of_processing_time_close_when_the_clock_of_the_test_has_passed_them(slices: int) -> None:
+    tests = """
+tests:
+  two windows:
+    - at: 2026-03-01 10:00:01
+      clicks: [{k: a}, {k: a}, {k: b}]
+    - at: 2026-03-01 10:00:09
+      clicks: [{k: a}]
+      expect: {counts: []}
+      state: {window_clicks.windowAggregateState: 2}
+    - at: 2026-03-01 10:00:10
+      expect: {counts: [{k: a, ending: 2026-03-01 10:00:10, n: 3}, {k: b, ending: 2026-03-01 10:00:10, n: 1}]}
+      state: {window_clicks.windowAggregateState: 0}
+    - clicks: [{k: c}]
+    - after: 1 h
+      clicks: [{k: d}]
+      expect: {counts: {added: [{k: c, ending: 2026-03-01 10:00:20, n: 1}]}}
+    - ends: true
+      expect: {counts: {added: [{k: d, ending: 2026-03-01 11:00:20, n: 1}]}}
+"""
+    assert failures(compiled(CLOCK), tests, slices=slices) == []
+
+
+IDLE = f"""
+CREATE TABLE a (k STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ({FILES}'a');
+CREATE TABLE b (k STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+WITH ({FILES}'b', 'scan.watermark.idle-timeout' = '1 min');
+CREATE VIEW united AS SELECT * FROM a UNION ALL SELECT * FROM b;
+CREATE TABLE counts (ending TIMESTAMP(3), n BIGINT) WITH ('connector' = 'print');
+INSERT INTO counts SELECT window_end, COUNT(*)
+FROM TABLE(TUMBLE(TABLE united, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end;
+"""
+
+
+def test_an_idle_table_lets_windows_close_though_no_row_comes() -> None:
+    tests = """
+tests:
+  table b is silent:
+    - at: 2026-03-01 10:00
+      a: [{k: x, ts: 2026-03-01 09:00:25}]
+      b: [{k: y, ts: 2026-03-01 09:00:03}]
+    - after: 59 s
+      expect: {counts: []}
+    - after: 1 s
+      expect: {counts: [{ending: 2026-03-01 09:00:10, n: 1}]}
+"""
+    assert failures(compiled(IDLE), tests) == []

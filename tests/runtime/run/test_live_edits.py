@@ -45,6 +45,7 @@ MOMENTS = {
     "cache": "at once",
     "phases": "at start",
     "watermark": "at start",
+    "emit": "at start",
     "cached": "at start",
 }
 SETTINGS = [

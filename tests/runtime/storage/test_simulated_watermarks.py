@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hintplan.runtime.engine.watermarks import MarkSource, moved_watermark
+from hintplan.runtime.engine.watermarks import EventTime, MarkSource, moved_watermark
 from hintplan.runtime.operator import NEVER
 from hintplan.runtime.storage.committed import manifests_in_force
 from hintplan.runtime.storage.manifest import StoredWatermark, encode_manifest
@@ -22,7 +22,7 @@ from tests.runtime.storage.schedules import Attempt, Violation
 from tests.runtime.storage.simulate import Schedule
 from tests.sample import sampled
 
-SOURCES = (MarkSource(number=0, delay=5),)
+EVENT_TIME = EventTime(number=1, sources=(MarkSource(number=0, delay=5),))
 
 
 class TimedSchedule(Schedule):
@@ -50,7 +50,7 @@ class TimedSchedule(Schedule):
     def _work(self, place: Place, partition: int, batch: int, rows: Sequence[Row], remembered: Remembered) -> Any:
         store = open_partition(self._files, place, partition, batch, remembered, self._token)
         marks = {(0, split): mark for split, mark in self.marks(place.run, batch).items()}
-        moved = moved_watermark(store.watermark, marks, SOURCES, now=batch)
+        moved = moved_watermark(store.watermark, marks, EVENT_TIME, now=batch)
         output, tables, state_rows, state_bytes = process(rows, store.tables, store)
         self._publish(store, rows, (tables, state_rows, state_bytes), moved.stored)
         return output, moved.watermarks.before, moved.watermarks.after
