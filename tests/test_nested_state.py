@@ -319,8 +319,8 @@ RUNS = {
 }
 """A few programs a run, because Spark starts a Python process for each query with windows, and waits only 10 s for it.
 """
-NOT_IN_BATCH = ("upserts", "last values", "last rows", "last rows of values", "versions")
-"""A batch job reads no upserts, and has no last row and no versions."""
+NOT_IN_BATCH = ("upserts", "last values", "last rows", "last rows of values", "versions", "last value of some time")
+"""A batch job reads no upserts, has no last row and no versions, and takes no RANGE of an interval."""
 IN_BATCH = [name for name in ON_SPARK if name not in NOT_IN_BATCH]
 
 
