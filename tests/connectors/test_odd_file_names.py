@@ -13,10 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem import source_files
 from hintplan.runtime.connectors.table import batch_writer, read_batch, read_in_arrow, read_stream, stream_writer
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
@@ -106,6 +108,30 @@ def test_a_path_is_one_directory_and_no_pattern(spark: SparkSession, tmp_path: P
         for reading in (read_stream, read_batch):
             with pytest.raises(RunError, match="there is nothing at"):
                 reading(spark, "t", table(tmp_path / "a" / pattern, format_), ("id",))
+
+
+@pytest.mark.parametrize("place", ["plain", "odd [1] *+&ñ=日 %20"])
+@pytest.mark.parametrize("is_one_file", [False, True])
+def test_files_directly_in_the_directory_are_known_by_their_url(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, is_one_file: bool
+) -> None:
+    """Spark evaluates the condition for each row, and counting the names in a path costs more than reading the row."""
+
+    def counting(url: Column, depth: int) -> Column:
+        return F.raise_error(F.concat(F.lit("names were counted: "), url)).cast("boolean")
+
+    monkeypatch.setattr(source_files, "_is_at", counting)
+    write(tmp_path / place / "a b", "json", 1)
+    source = table(tmp_path / place / "a b" if is_one_file else tmp_path / place, "json")
+    rows = read_stream(spark, "t", source, ("id",))
+    if is_one_file:
+        assert streamed(spark, rows, tmp_path / "1") == [1]
+        return
+    write(tmp_path / place / "[x]#%25日", "json", 2)
+    assert streamed(spark, rows, tmp_path / "1") == [1, 2]
+    write(tmp_path / place / "below" / "a b", "json", 3)
+    with pytest.raises(Exception, match=r"names were counted: .*below/a%20b"):
+        streamed(spark, rows, tmp_path / "2")
 
 
 @pytest.mark.parametrize("place", ["plain", "odd [1] *"])

@@ -72,7 +72,13 @@ def load_stream(spark: SparkSession, reader: DataStreamReader, path: str, *, bel
     if partitioned or depth is None:
         return reader.load(pattern)
     rows = reader.option("recursiveFileLookup", "true").load(pattern)
-    return rows.where(_is_at(rows.metadataColumn("_metadata")["file_path"], depth))
+    file = rows.metadataColumn("_metadata")
+    url, root = file["file_path"], _url(spark, path)
+    inside = F.startswith(url, F.lit(f"{root}/")) & (
+        F.octet_length(url) - F.octet_length(file["file_name"]) == len(root.encode()) + 1
+    )
+    # Spark evaluates the condition for each row, and the depth of a path costs more than most queries.
+    return rows.where(F.when((url == root) | inside, True).otherwise(_is_at(url, depth)))
 
 
 def refuse_unread_files(path: str, name: str, *, below: bool = False) -> None:
@@ -144,14 +150,23 @@ def _require(spark: SparkSession, path: str, *, always: bool = False) -> None:
 def path_depth(spark: SparkSession, path: str) -> int | None:
     """Return the number of names in the absolute ``path``; None if only the server can resolve a relative one."""
     if "://" not in path and not path.startswith("/"):
-        if is_remote(spark):
-            return None
-        jvm: Any = spark.sparkContext._jvm
-        hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-        system = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        return int(system.makeQualified(hadoop_path).depth())
+        return None if is_remote(spark) else int(_qualified(spark, path).depth())
     absolute = urlsplit(path).path if "://" in path else path
     return len([name for name in posixpath.normpath(absolute).split("/") if name])
+
+
+def _url(spark: SparkSession, path: str) -> str:
+    """Return the URL of ``path`` as rows of its files most likely have it."""
+    url = path if is_remote(spark) else str(_qualified(spark, path).toUri().toString())
+    url = url if "://" in url else f"file:{url}"
+    return url.replace("file:///", "file:/", 1).rstrip("/")
+
+
+def _qualified(spark: SparkSession, path: str) -> Any:
+    """Return the Hadoop path with its file system and its absolute directory."""
+    jvm: Any = spark.sparkContext._jvm
+    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+    return hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).makeQualified(hadoop_path)
 
 
 def _is_at(url: Column, depth: int) -> Column:
