@@ -12,6 +12,7 @@
 # make docs    build a site of the documentation in site/, with every link checked
 # make budget  fails if a test file was past its budget of time in the last runs
 # make faults  kill processes of a running job at random, and compare what comes out; make faults KILLS=200 SEED=7
+# make faults JOB=times   the same with joins by time and OVER
 # make faults JOB=topics  the same with a job from topics to a topic, a database and lakes, and with their servers
 # make fuzz    random queries against DuckDB, hostile plans and scripts; make fuzz QUERIES=3000 PLANS=20000 SEED=1
 # make soak    watch a job that runs for half an hour for what grows; make soak MINUTES=30
@@ -70,8 +71,8 @@ test-oldest: $(INSTALLED) .spark$(OLDEST)/.installed java servers kafka
 # Runs all even if one fails. The fuzzing is that of which the gate has a sample; the kills are others at each commit.
 nightly: $(INSTALLED)
 	@seed=$$($(BIN)/python -m tests.sample); failed=; \
-	for part in whole test-sparks "faults KILLS=200 SEED=$$seed" "faults JOB=topics KILLS=200 SEED=$$seed" \
-		"fuzz QUERIES=3000 PLANS=20000 SEED=1" lint; do \
+	for part in whole test-sparks "faults KILLS=200 SEED=$$seed" "faults JOB=times KILLS=100 SEED=$$seed" \
+		"faults JOB=topics KILLS=200 SEED=$$seed" "fuzz QUERIES=3000 PLANS=20000 SEED=1" lint; do \
 		$(MAKE) $$part || failed="$$failed '$$part'"; \
 	done; \
 	test -z "$$failed" || { echo "failed: $$failed" >&2; exit 1; }

@@ -1,6 +1,7 @@
 """A program that kills processes of a running job at random moments, and compares what comes out in the end.
 
     python -m tests.faults.kills --kills 200 --seed 7
+    python -m tests.faults.kills --job times --kills 20
     python -m tests.faults.kills --job topics --kills 20
 
 The installed wheel runs on a cluster of two workers that have nothing of it. The driver, its JVM, executors and Python
@@ -32,6 +33,7 @@ from tests.cluster.standalone import Cluster, running_cluster
 from tests.faults.job import files_job
 from tests.faults.jobs import Job
 from tests.faults.processes import TARGETS, Driver, Failed, kill, mourn, wait_until
+from tests.faults.times_job import times_job
 from tests.faults.topics_job import topics_job
 from tests.spark.quick import quick_jvms
 
@@ -39,7 +41,11 @@ from tests.spark.quick import quick_jvms
 PATIENT = {"spark.task.maxFailures": "100", "spark.stage.maxConsecutiveAttempts": "100"}
 MOST_AWAY_SECONDS = 4.0
 
-JOBS: Mapping[str, Callable[[Path, int], AbstractContextManager[Job]]] = {"files": files_job, "topics": topics_job}
+JOBS: Mapping[str, Callable[[Path, int], AbstractContextManager[Job]]] = {
+    "files": files_job,
+    "times": times_job,
+    "topics": topics_job,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
