@@ -337,7 +337,8 @@ def _theirs(flink: Flink, query: int, events: Events, settings: Mapping[str, str
 
 def _line(one: Measured) -> str:
     kept = "".join(f" · {name} {text}" for name, text in one.detail.items())
-    return f"{one.rate:,.0f} rows/s, {one.seconds:.1f} s{kept}"
+    memory = f"JVM {one.jvm / 2**30:.1f} GiB, worker {one.worker / 2**30:.1f} GiB"
+    return f"{one.rate:,.0f} rows/s, {one.seconds:.1f} s, {memory}{kept}"
 
 
 def _print(
