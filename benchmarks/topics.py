@@ -3,9 +3,9 @@
     python benchmarks/topics.py --messages 2000000
 
 A broker of one process is started, one topic of JSON is filled, and each job reads it from beginning to end and writes
-to topics of its own: rows as they come (`passed`), a filter with an expression (`filtered`), sums by key into a
-topic of upserts (`summed`). Engines take turns, each run is one job; what it has written is counted, and of `summed`
-compared.
+to topics of its own: rows as they come (`passed`), a filter with an expression (`filtered`), a join with a topic of
+customers (`joined`), sums by key into a topic of upserts (`summed`). Engines take turns, each run is one job; what it
+has written is counted, and of `summed` compared.
 Flink runs as benchmarks/flink.py says, with its mini-batches; both have two cores.
 """
 
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from tests.connectors.messages.broker import Broker, running_broker, spark_conf
 PARTITIONS = 4
 CUSTOMERS = 50_000
 CONNECTOR = "org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2"
+OF_CUSTOMERS = "customer BIGINT, name STRING"
 COLUMNS = "id BIGINT, customer BIGINT, country STRING, total DOUBLE, note STRING"
 
 
@@ -56,6 +57,11 @@ JOBS = (
         query="SELECT id, UPPER(country), total * 1.19E0 FROM orders WHERE total > 500",
     ),
     Job(
+        name="joined",
+        columns="id BIGINT, name STRING, total DOUBLE",
+        query="SELECT o.id, c.name, o.total FROM orders AS o JOIN customers AS c ON o.customer = c.customer",
+    ),
+    Job(
         name="summed",
         columns="customer BIGINT, n BIGINT, total BIGINT, PRIMARY KEY (customer) NOT ENFORCED",
         query="SELECT customer, COUNT(*), SUM(id) FROM orders GROUP BY customer",
@@ -64,34 +70,55 @@ JOBS = (
 )
 
 
-def script(job: Job, broker: Broker, source: str, target: str, source_options: Mapping[str, str]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """The topics that a job reads."""
+
+    orders: str
+    customers: str
+
+
+def script(job: Job, broker: Broker, sources: Topics, target: str, source_options: Mapping[str, str]) -> str:
     """The SQL of a job, for either engine."""
     servers = f"'properties.bootstrap.servers' = '{broker.servers}'"
     more = "".join(f", '{key}' = '{value}'" for key, value in source_options.items())
+    read = f"{servers}, 'format' = 'json', 'scan.startup.mode' = 'earliest-offset'{more}"
     kind = "'connector' = 'upsert-kafka', 'key.format' = 'json', 'value.format' = 'json'"
     written = kind if job.upserts else "'connector' = 'kafka', 'format' = 'json'"
     return (
-        f"CREATE TABLE orders ({COLUMNS}) WITH ('connector' = 'kafka', 'topic' = '{source}', {servers}, "
-        f"'format' = 'json', 'scan.startup.mode' = 'earliest-offset'{more});\n"
+        f"CREATE TABLE orders ({COLUMNS}) WITH ('connector' = 'kafka', 'topic' = '{sources.orders}', {read});\n"
+        f"CREATE TABLE customers ({OF_CUSTOMERS}) "
+        f"WITH ('connector' = 'kafka', 'topic' = '{sources.customers}', {read});\n"
         f"CREATE TABLE r ({job.columns}) WITH ({written}, 'topic' = '{target}', {servers});\n"
         f"INSERT INTO r {job.query};"
     )
 
 
-def fill(broker: Broker, messages: int) -> str:
-    """A topic with so many orders."""
-    from confluent_kafka import Producer
-
-    topic, chance = broker.create(PARTITIONS), random.Random(1)
-    producer = Producer({"bootstrap.servers": broker.servers, "linger.ms": 50, "queue.buffering.max.messages": 500_000})
-    for number in range(messages):
-        order = {
+def orders(count: int) -> Iterable[dict[str, Any]]:
+    """So many orders."""
+    chance = random.Random(1)
+    for number in range(count):
+        yield {
             "id": number, "customer": chance.randrange(CUSTOMERS), "country": chance.choice(("de", "fr", "it")),
             "total": round(chance.uniform(0, 1000), 2), "note": "by the door, please",
         }  # fmt: skip
+
+
+def customers() -> Iterable[dict[str, Any]]:
+    """All customers."""
+    return ({"customer": number, "name": f"customer {number}"} for number in range(CUSTOMERS))
+
+
+def fill(broker: Broker, rows: Iterable[dict[str, Any]]) -> str:
+    """A topic with these rows."""
+    from confluent_kafka import Producer
+
+    topic = broker.create(PARTITIONS)
+    producer = Producer({"bootstrap.servers": broker.servers, "linger.ms": 50, "queue.buffering.max.messages": 500_000})
+    for number, row in enumerate(rows):
         while True:
             try:
-                producer.produce(topic, json.dumps(order).encode(), partition=number % PARTITIONS)
+                producer.produce(topic, json.dumps(row).encode(), partition=number % PARTITIONS)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -132,7 +159,9 @@ def main() -> None:
     settings = {**THROUGHPUT, **HEAP, "pipeline.jars": f"file://{jars / f'{name}-{version}.jar'}"}
     with running_broker() as broker, tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as scratch:
         assert broker is not None, "make kafka"
-        orders, some = fill(broker, chosen.messages), fill(broker, chosen.messages // 10)
+        of_customers = fill(broker, customers())
+        every = Topics(orders=fill(broker, orders(chosen.messages)), customers=of_customers)
+        some = Topics(orders=fill(broker, orders(chosen.messages // 10)), customers=of_customers)
         conf = {"spark.driver.memory": "4g", "spark.local.dir": scratch, "spark.sql.warehouse.dir": scratch}
         spark = start_session("local[2]", {**conf, **spark_conf()})
         print(f"{chosen.messages:,} messages, seconds of each run, rows/s of the median one", flush=True)
@@ -141,7 +170,7 @@ def main() -> None:
                 seconds: dict[str, list[float]] = {"hintplan": [], "Flink": []}
                 results: dict[str, Any] = {}
                 for run in range(chosen.runs + 1):
-                    source = orders if run else some  # the first, of a tenth, is for compilers and caches
+                    source = every if run else some  # the first, of a tenth, is for compilers and caches
                     for engine in seconds:
                         target = broker.create(PARTITIONS)
                         if engine == "Flink":

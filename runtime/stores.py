@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hintplan.runtime import s3
@@ -54,13 +54,25 @@ def open_store(url: str) -> tuple[pafs.FileSystem, str]:
         return s3.s3_system(), url.partition("://")[2]
     split = urlsplit(url)
     if split.scheme == "hdfs":
-        from hdfs_native.fsspec import HdfsFileSystem
-
         # Create a new instance each time: fsspec would reuse an open one, even after a fork.
-        system = HdfsFileSystem(split.hostname, split.port, skip_instance_cache=True)
+        system = _hdfs()(split.hostname, split.port, skip_instance_cache=True)
         return pafs.PyFileSystem(pafs.FSSpecHandler(system)), split.path
     system, path = pafs.FileSystem.from_uri(url)
     return system, path
+
+
+def _hdfs() -> type[Any]:
+    """Return fsspec's class of HDFS, changed to take a path as it is: its own would cut the path at ? or #."""
+    from hdfs_native.fsspec import HdfsFileSystem
+
+    class Hdfs(HdfsFileSystem):
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            if path.startswith("hdfs://"):
+                path = "/" + "/".join(path.split("/")[3:])
+            return path or "/"
+
+    return Hdfs
 
 
 def move_onto(system: pafs.FileSystem, source: str, target: str) -> None:

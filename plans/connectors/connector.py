@@ -15,7 +15,7 @@ of the same name in ``runtime/connectors``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar, Literal
 
 from hintplan.plans.connectors.reach import Place
@@ -140,6 +140,8 @@ class Readable(Connector):
     - ``splits``: the rows of a table come from splits, such as the partitions of a topic, whose times advance apart.
     - ``read_in_pieces``: Spark reads the pieces of the table in any order, so several tasks may get the changes of one
       key.
+    - ``read_in_arrow``: workers can read tables in Arrow for operators with state, unless ``why_spark_reads`` has a
+      reason.
     """
 
     bounding_option: ClassVar[str] = ""
@@ -150,6 +152,7 @@ class Readable(Connector):
     reads_current_rows: ClassVar[bool] = False
     read_in_pieces: ClassVar[bool] = False
     splits: ClassVar[bool] = False
+    read_in_arrow: ClassVar[bool] = False
 
     def source_kinds(self, table: Table) -> RowKinds:
         """Return the row kinds that a scan of the table emits."""
@@ -166,6 +169,10 @@ class Readable(Connector):
     def check_scan(self, path: str, table: Table) -> Iterable[Diagnostic]:
         """Yield the problems that matter only to a scan, with paths below ``path``."""
         return ()
+
+    def why_spark_reads(self, table: Table, columns: Collection[str]) -> str | None:
+        """Return the reason why Spark reads these ``columns``, or None if workers can read them in Arrow."""
+        return None
 
     def takes_filters(self, table: Table) -> bool:
         """Return True if the source evaluates simple conditions (predicate pushdown)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from hintplan.plans.connectors.columns import physical
@@ -45,6 +45,11 @@ _NO_POLICIES = {
 _NO_DELAY = "each micro-batch commits its partitions, and a job without rows has no batches"
 _LOOKED_UP = ("csv", "json", "parquet", "orc")
 _OF_PARTITIONS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP")
+_IN_ARROW = ("parquet",)
+"""The formats that workers read in Arrow."""
+_TITLES = {"avro": "Avro", "raw": "raw text"}
+_SCHEMES = ("", "file", "s3", "s3a", "hdfs")
+"""The schemes of file systems from which workers read files in Arrow."""
 
 
 def _check_partitions(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -170,6 +175,7 @@ class Filesystem(Readable, Writable, LookedUp):
     )
     suggested_as_source = True
     read_in_pieces = True
+    read_in_arrow = True
     destination = "path"
     writes_files = True
     overwrites = True
@@ -199,6 +205,20 @@ class Filesystem(Readable, Writable, LookedUp):
 
     def source_kinds(self, table: Table) -> RowKinds:
         return _SOURCE_KINDS.get(table.options.get("source.changelog", "").lower(), INSERT_ONLY)
+
+    def why_spark_reads(self, table: Table, columns: Collection[str]) -> str | None:
+        """Return the reason why Spark reads these columns.
+
+        A run may find a further reason, because only a run sees the files and the configuration of their file system.
+        """
+        file_format = table.options.get("format", "")
+        if file_format not in _IN_ARROW:
+            return _TITLES.get(file_format, file_format.upper())
+        scheme = file_place("path", table.options.get("path", "")).scheme
+        if scheme not in _SCHEMES:
+            return f"{scheme}://"
+        nested = (c.name for c in table.columns if c.name in columns and parse_type(c.type).children)
+        return next((f"nested column {name}" for name in nested), None)
 
     def sink_kinds(self, table: Table) -> RowKinds:
         return ALL_KINDS if table.options.get("sink.changelog", "").lower() == "true" else INSERT_ONLY

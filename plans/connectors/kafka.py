@@ -10,7 +10,7 @@ tables.orders.options.format: a topic of json keeps no row of each primary key: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from hintplan.plans.connectors.connector import TASKS_WRITE, MetadataKey, Readable, Writable
@@ -122,6 +122,7 @@ class Kafka(TopicConnector):
 
     name = "kafka"
     description = "The messages of topics of Apache Kafka."
+    read_in_arrow = True
     options = (
         *TOPIC_OPTIONS,
         option("topic-pattern", description="A regular expression of the topics of a source."),
@@ -195,6 +196,9 @@ class Kafka(TopicConnector):
 
     def source_kinds(self, table: Table) -> RowKinds:
         return ALL_KINDS if is_changelog(table) else INSERT_ONLY
+
+    def why_spark_reads(self, table: Table, columns: Collection[str]) -> str | None:
+        return "changelog" if is_changelog(table) else None
 
     def is_bounded_topic(self, table: Table) -> bool:
         return is_bounded_topic(table)

@@ -9,6 +9,7 @@ Option names are Flink's. The runtime implements source and sink.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hintplan.plans.connectors.connector import Connector, LookedUp, Readable, Writable
@@ -35,6 +36,9 @@ _HOMES = {
     "upsert-kafka": "upsert_kafka:UPSERT_KAFKA",
 }
 """The module of each connector in this folder, and what it calls its descriptor."""
+
+
+_TIME = re.compile(r"TIME(?!\w)")
 
 
 class _Connectors(Mapping[str, Connector]):
@@ -118,6 +122,26 @@ def takes_conditions(table: Table) -> bool:
     """Return True if the table supports predicate pushdown of simple conditions."""
     source = _source(table)
     return source is not None and source.takes_filters(table)
+
+
+def has_reader_in_arrow(table: Table) -> bool:
+    """Return True if workers can read tables of the connector in Arrow, unless :func:`why_spark_reads` has a reason."""
+    source = _source(table)
+    return source is not None and source.read_in_arrow
+
+
+def why_spark_reads(table: Table, columns: Collection[str]) -> str | None:
+    """Return the reason why Spark reads these ``columns`` of the table, or None if workers can read them in Arrow.
+
+    A run may find a further reason, which the declaration of the table does not show.
+    """
+    source = _source(table)
+    if source is None or not source.read_in_arrow:
+        return "its connector has no reader in Arrow"
+    for column in table.columns:
+        if column.expression is None and _TIME.match(column.type):
+            return f"TIME column {column.name}"
+    return source.why_spark_reads(table, columns)
 
 
 def check_reading(name: str, table: Table) -> tuple[Diagnostic, ...]:

@@ -37,6 +37,7 @@ class Calc(Operator):
     title = "calc"
     description = "Filters, then projects. Stateless."
     below_shared = True
+    may_run_in_arrow = True
 
     id: OperatorId
     inputs: OneInput

@@ -33,6 +33,7 @@ class WatermarkAssigner(Operator):
     passes_columns = True
     groups = (WATERMARK, CACHED)
     sends_watermark = True
+    may_run_in_arrow = True
     in_lineage = False
 
     id: OperatorId

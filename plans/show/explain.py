@@ -114,7 +114,7 @@ def plan_summary(plan: Plan) -> str:
 def explain_json(plan: Plan) -> dict[str, Any]:
     """Return the content of the tree, and the columns of every operator, as JSON values."""
     columns, _ = check_columns(plan)
-    slowest = slowest_of(plan)
+    descriptions = _descriptions(plan)
     return {
         "name": plan.name,
         "mode": plan.mode,
@@ -130,13 +130,24 @@ def explain_json(plan: Plan) -> dict[str, Any]:
                 "id": operator.id,
                 "op": operator.op,
                 "inputs": list(operator.inputs),
-                "description": described(operator, plan, slowest),
+                "description": descriptions[operator.id],
                 "columns": [{"name": c.name, "type": c.type} for c in columns.get(operator.id, ())],
                 "state": [_state_json(entry) for entry in operator.state],
                 **_settings_json(operator),
             }
             for operator in plan.operators
         ],
+    }
+
+
+def _descriptions(plan: Plan) -> Mapping[str, str]:
+    """Return the description of each operator, and of a scan that feeds operators with state also who reads it."""
+    from hintplan.plans.analysis.scan_readers import scan_readers  # other commands need only a summary
+
+    slowest, readers = slowest_of(plan), scan_readers(plan)
+    return {
+        operator.id: " · ".join(filter(None, (described(operator, plan, slowest), readers.get(operator.id))))
+        for operator in plan.operators
     }
 
 
@@ -154,12 +165,12 @@ def _trees(plan: Plan, longest: int | None) -> list[list[_Line]]:
     # Operators on a cycle have no root above them; a plan that cannot run is shown anyway.
     roots += [operator.id for operator in plan.operators if operator.id in read]
     printed: set[str] = set()
-    reasons, slowest = _one_phase(plan), slowest_of(plan)
+    reasons, descriptions = _one_phase(plan), _descriptions(plan)
     trees = []
     while roots:
         root = roots.pop(0)
         if root not in printed:
-            trees.append(_tree(root, plan, reasons, slowest, by_id, printed, roots, longest))
+            trees.append(_tree(root, plan, reasons, descriptions, by_id, printed, roots, longest))
     return trees
 
 
@@ -167,7 +178,7 @@ def _tree(
     root: str,
     plan: Plan,
     reasons: Mapping[str, str | None],
-    slowest: Mapping[str, tuple[str, ...]],
+    descriptions: Mapping[str, str],
     by_id: Mapping[str, Operator],
     printed: set[str],
     roots: list[str],
@@ -191,7 +202,7 @@ def _tree(
                 below.append(name)
             continue
         printed.add(name)
-        text = one_line(described(operator, plan, slowest))
+        text = one_line(descriptions[name])
         text = text if longest is None else shortened(text, longest)
         lines.append(_Line(part="operator", left=clean(lead + name), right=text))
         width = max((len(entry.name) for entry in operator.state), default=0)

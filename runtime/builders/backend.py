@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +52,7 @@ class Reading:
     last_row: bool = False
     pins: PinPlace | None = None
     pushed_filter: PushedFilter | None = None
+    why_spark: str | None
     objects: ProgramObjects
 
 
@@ -162,12 +163,16 @@ class SparkBackend(Backend):
 
     session: SparkSession
     ending: str | None = None
+    spark_reads: dict[str, str] = field(default_factory=dict, compare=False)
+    """The scans that Spark reads although the plan lets workers read them, each with the reason; filled by building."""
 
     @property
     def spark(self) -> SparkSession:
         return self.session
 
     def read(self, reading: Reading) -> DataFrame:
+        if reading.why_spark is None:
+            self.spark_reads.setdefault(reading.scan.id, "an operator above it runs in Spark")
         rows = connectors.read_stream(
             self.spark, reading.scan.table, reading.table, reading.scan.columns,
             row_order=reading.row_order, splits=reading.splits, last_row=reading.last_row, pins=reading.pins,
@@ -176,12 +181,16 @@ class SparkBackend(Backend):
         return mark_source(rows, reading.scan.id)
 
     def read_in_arrow(self, reading: Reading) -> ArrowRows | None:
-        if reading.row_order:
+        scan, table = reading.scan, reading.table
+        if reading.why_spark is not None:
             return None
-        scan, splits = reading.scan, reading.splits
-        rows = connectors.read_in_arrow(self.spark, scan.table, reading.table, scan.columns, splits=splits)
-        if rows is None:
+        reason = connectors.why_not_in_arrow(self.spark, scan.table, table, scan.columns)
+        if reason is not None:
+            self.spark_reads[scan.id] = reason
             return None
+        rows = connectors.read_in_arrow(
+            self.spark, scan.table, table, scan.columns, row_order=reading.row_order, splits=reading.splits
+        )
         counted = tuple((f"{metric} {scan.id}", how) for metric, how in rows.metrics)
         return replace(rows, frame=mark_source(rows.frame, scan.id), metrics=counted)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from hintplan.plans.analysis.scan_readers import why_spark_scans
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.operators import Scan
 from hintplan.runtime.builders.backend import Reading
@@ -61,6 +62,7 @@ def _reading(operator: Scan, edges: Edges) -> Reading:
         last_row=operator.id in edges.last_rows,
         pins=edges.pins.get(operator.id),
         pushed_filter=_pushed_filter(operator, table),
+        why_spark=why_spark_scans(edges.plan, operator),
         objects=edges.objects,
     )
 

@@ -105,9 +105,16 @@ class StreamSource(TableSource):
 class ArrowSource(StreamSource):
     """A source whose streams can stay in Arrow in the workers."""
 
+    def why_spark_reads(self, read: TableRead) -> str | None:
+        """Return the reason why Spark has to read this table, or None if workers can read it.
+
+        Reasons in the declaration of the table are in its connector (``Readable.why_spark_reads``).
+        """
+        return None
+
     @abstractmethod
-    def read_in_arrow(self, read: TableRead) -> ArrowRows | None:
-        """Return the rows of :meth:`read_stream` in Arrow, or None if only Spark can read this table."""
+    def read_in_arrow(self, read: TableRead) -> ArrowRows:
+        """Return the rows of :meth:`read_stream` in Arrow; :meth:`why_spark_reads` has found no reason."""
 
 
 class FileSource(StreamSource):

@@ -16,7 +16,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from hintplan.plans.connectors.table import bounding_option, places, takes_what_is_there
+from hintplan.plans.connectors.table import bounding_option, places, takes_what_is_there, why_spark_reads
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors import (
@@ -34,7 +34,7 @@ from hintplan.runtime.connectors import (
     redis,
     upsert_kafka,
 )
-from hintplan.runtime.connectors.columns import as_texts, check_times, times_of
+from hintplan.runtime.connectors.columns import as_texts, check_times
 from hintplan.runtime.connectors.connector import (
     ArrowSink,
     ArrowSource,
@@ -113,14 +113,30 @@ def read_stream(
     return check_times(source.read_stream(read), name, table)
 
 
-def read_in_arrow(
-    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, splits: bool = False
-) -> ArrowRows | None:
-    """Return the rows of :func:`read_stream` in Arrow in the workers; None if only Spark can read them."""
+def why_not_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> str | None:
+    """Return the reason why only Spark can read the table, or None if workers can read it in Arrow."""
     source = _code(table)
-    if not isinstance(source, ArrowSource) or times_of(table):
-        return None
-    return source.read_in_arrow(TableRead(spark=spark, name=name, table=table, columns=columns, splits=splits))
+    if not isinstance(source, ArrowSource):
+        return "its connector has no reader in Arrow"
+    reason = why_spark_reads(table, columns)
+    return reason or source.why_spark_reads(TableRead(spark=spark, name=name, table=table, columns=columns))
+
+
+def read_in_arrow(
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    row_order: bool = False,
+    splits: bool = False,
+) -> ArrowRows:
+    """Return the rows of :func:`read_stream` in Arrow in the workers; :func:`why_not_in_arrow` has found no reason."""
+    source = _code(table)
+    if not isinstance(source, ArrowSource):
+        raise _unable("read in Arrow", name, table)
+    read = TableRead(spark=spark, name=name, table=table, columns=columns, row_order=row_order, splits=splits)
+    return source.read_in_arrow(read)
 
 
 def read_batch(

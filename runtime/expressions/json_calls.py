@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from hintplan.runtime.expressions import json_documents, json_quotes, json_writer
+from hintplan.runtime.expressions.json_columns import json_column
 from hintplan.runtime.expressions.json_reader import REMEMBERED
 
 
@@ -47,4 +48,7 @@ def rows_at_once(expressions: Iterable[str]) -> int | None:
 def over_texts(texts: pa.Array, *, name: str, constants: Sequence[Any]) -> pa.Array:
     """Return the result of the function ``name`` for each text, with ``constants`` as its further arguments."""
     function, kind = FUNCTIONS[name]
-    return pa.array([function(text, *constants) for text in texts.to_pylist()], kind)
+    results = json_column(texts, name, *constants)
+    if results is None:
+        results = [function(text, *constants) for text in texts.to_pylist()]
+    return pa.array(results, kind)

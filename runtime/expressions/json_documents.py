@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from hintplan.plans.declarations.json_paths import parse_json_path
 from hintplan.runtime.expressions.json_reader import NO_DOCUMENT, is_too_deep, json_document
@@ -115,6 +115,21 @@ def _double_of(value: object) -> float | None:
 
 def _boolean_of(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
+
+
+class Scalar(NamedTuple):
+    """A function that returns a scalar, and its conversion of the value; None is an error."""
+
+    function: Callable[..., Any]
+    convert: Callable[[object], Any]
+
+
+SCALARS = {
+    "hp_json_boolean": Scalar(json_boolean, _boolean_of),
+    "hp_json_double": Scalar(json_double, _double_of),
+    "hp_json_integer": Scalar(json_integer, _integer_of),
+    "hp_json_value": Scalar(json_value, scalar_text),
+}
 
 
 def _followed(text: str, path: str) -> tuple[str, object]:

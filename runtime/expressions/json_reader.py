@@ -24,11 +24,11 @@ _B = TypeVar("_B")
 
 NO_DOCUMENT = object()
 """The result for a text that is no document."""
-REMEMBERED, _LONG_ONES = 128, 8
+REMEMBERED, _LONG_ONES = 1024, 8
 """The numbers of cached short and long documents; several functions often read the same document."""
-_LONG = 10_000
-_DEEPEST = 1000
-"""The levels of nesting that Jackson reads."""
+_LONG = 4_000
+MOST_BRACKETS = _DEEPEST = 1000
+"""The levels of nesting that Jackson reads. A text with no more opening brackets is not nested too deeply."""
 _MOST_DIGITS = 1000
 """The digits of an integer that Jackson reads; of any other number, including the exponent, it reads one digit more."""
 _SHORT = min(_DEEPEST, _MOST_DIGITS)
@@ -95,7 +95,12 @@ def _room() -> Iterator[None]:
 
 def is_too_deep(text: str, opening: str = "[{") -> bool:
     """Return True if ``text`` is nested too deeply for Jackson; with ``[`` as ``opening``, for Jackson's writer."""
-    return text.count("[") + text.count("{") > _DEEPEST and _depth(text, opening) > _DEEPEST
+    return brackets(text) > MOST_BRACKETS and _depth(text, opening) > _DEEPEST
+
+
+def brackets(text: str) -> int:
+    """Return the number of opening brackets."""
+    return text.count("[") + text.count("{")
 
 
 def _depth(text: str, opening: str) -> int:

@@ -43,7 +43,12 @@ def quickly_written(value: object) -> str:
     text = deeply(_ENCODER.encode, value)
     if _MARK in text:
         text = _MARKED.sub(r"\1", text)
-    return text if text.isascii() or _HIGH.search(text) is None else document_text(value)
+    return text if sorts_as_in_java(text) else document_text(value)
+
+
+def sorts_as_in_java(document: str) -> bool:
+    """Return True if Python sorts the names in ``document`` as Java does."""
+    return document.isascii() or _HIGH.search(document) is None
 
 
 def _written(value: object) -> str:

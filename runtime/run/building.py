@@ -13,7 +13,7 @@ This module refuses invalid checkpoints. It starts and writes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hintplan.plans.analysis.scan_readers import IN_ARROW, below_state, scan_readers
 from hintplan.plans.analysis.streaming_queries import Query, tops
 from hintplan.plans.checkpoint.continuation import Continuation, continuation, with_orders
 from hintplan.plans.checkpoint.record import CheckpointRecord
@@ -86,6 +87,19 @@ def before_run(plan: Plan, spark: SparkSession, checkpoint: str | None, keep: Co
     return Before(recorded=recorded, there=there, partitions=partitions, continuation=continued)
 
 
+def _notes_on_readers(plan: Plan, running: Sequence[Query], backends: Mapping[str, SparkBackend]) -> Iterator[str]:
+    """Yield a note for each scan below an operator with state that Spark reads for a reason that the plan lacks."""
+    readers = scan_readers(plan)
+    reasons: dict[str, str] = {}
+    for query in running:
+        upstream = {*plan.upstream(*tops(plan, query))}
+        below = below_state([operator for operator in plan.operators if operator.id in upstream])
+        reasons |= {scan: reason for scan, reason in backends[query.id].spark_reads.items() if scan in below}
+    for scan, reason in sorted(reasons.items()):
+        if readers.get(scan, "").startswith(IN_ARROW):
+            yield f"{scan} is read by Spark: {reason}"
+
+
 @dataclass(slots=True, kw_only=True)
 class Building:
     """Builds the queries of a plan as streams, for a checkpoint in the state ``before``."""
@@ -98,6 +112,8 @@ class Building:
     objects: ProgramObjects = NO_OBJECTS
     _pins: dict[str, Mapping[str, PinPlace]] = field(default_factory=dict)
     _marks: dict[str, SinkMarks] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """Notes to print, on scans that Spark reads for a reason that the plan does not show."""
 
     def writers(
         self, results: str | None, counts: RowCounts, *, endings: Mapping[str, str] = MappingProxyType({})
@@ -110,13 +126,15 @@ class Building:
         run = run_number(self.before.there, int(time.time() * 1000))
         making: dict[str, Callable[[str], Any]] = {}
         timers = {record.id: record.timers for record in continued.records}
+        backends: dict[str, SparkBackend] = {}
         for query in continued.queries:
             places = state_places(query, continued, reached, run=run, batch_key=self._batch_key(query))
             self._pins[query.id] = self._pins_of(query, self.before.there, run)
             pins = self._pins[query.id]
+            backend = SparkBackend(session=self.spark, ending=endings.get(query.id))
             edges = edges_of(
                 self.plan,
-                SparkBackend(session=self.spark, ending=endings.get(query.id)),
+                backend,
                 places=places,
                 lookups=self.lookups,
                 pins=pins,
@@ -126,11 +144,13 @@ class Building:
             rows = build_stream(edges, tops(self.plan, query))
             if not is_remote(self.spark):
                 self._marks[query.id] = sink_marks(self.spark, self.location, query.id)
+            backends[query.id] = backend
             making[query.id] = partial(
                 query_writer, query, edges, rows, results=results, counts=counts, marks=self._marks.get(query.id)
             )
         logs = {record.id: record.logs for record in continued.records}
         writers = {name: make(f"{self.location.rstrip('/')}/{logs[name]}") for name, make in making.items()}
+        self.notes = [*_notes_on_readers(self.plan, continued.queries, backends)]
         if is_remote(self.spark):
             return continued, writers
         orders = {name: source_order(writer._df) for name, writer in writers.items()}

@@ -246,6 +246,7 @@ def execute(
         *_repeated(plan, running),
         *restriction_notes(own),
         *objects.notes,
+        *planned.building.notes,
     )
     failed_tables = connectors.failed_tables(own, plan.tables)
     lock = None

@@ -73,7 +73,7 @@ class RemoteFiles:
             with self.system.open_input_stream(f"{self.base}/{path}") as source:
                 return bytes(source.read())
 
-        return _patiently(fetch)
+        return patiently(fetch)
 
     def read(self, path: str) -> pa.Buffer:
         try:
@@ -89,7 +89,7 @@ class RemoteFiles:
                     while part := source.read(_COPIED_BYTES):
                         file.write(part)
 
-            _patiently(copy)
+            patiently(copy)
             os.replace(draft, os.path.join(self.copies, path))
         return self.read(path)
 
@@ -210,7 +210,7 @@ class RemoteFiles:
             raise
 
 
-def _patiently(ask: Callable[[], _Got]) -> _Got:
+def patiently(ask: Callable[[], _Got]) -> _Got:
     """Return the result of ``ask``, and repeat it if S3 answers the read of a file with an error.
 
     Arrow itself repeats other requests. For this request, it only reports that the length of the answer differs from

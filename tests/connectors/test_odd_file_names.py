@@ -19,7 +19,14 @@ from pyspark.sql import functions as F
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.filesystem import source_files
-from hintplan.runtime.connectors.table import batch_writer, read_batch, read_in_arrow, read_stream, stream_writer
+from hintplan.runtime.connectors.table import (
+    batch_writer,
+    read_batch,
+    read_in_arrow,
+    read_stream,
+    stream_writer,
+    why_not_in_arrow,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=4, fixture="spark")]
 
@@ -84,9 +91,10 @@ def test_each_file_is_read_once_whatever_its_name(spark: SparkSession, tmp_path:
     source, numbers = table(tmp_path, format_), list(range(len(NAMES)))
     assert streamed(spark, read_stream(spark, "t", source, ("id",)), tmp_path / "1") == numbers
     assert sorted(row.id for row in read_batch(spark, "t", source, ("id",)).collect()) == numbers
-    in_arrow = read_in_arrow(spark, "t", source, ("id",))
-    assert (in_arrow is not None) == (format_ == "parquet")
-    if in_arrow is not None:
+    can = why_not_in_arrow(spark, "t", source, ("id",)) is None
+    assert can == (format_ == "parquet")
+    if can:
+        in_arrow = read_in_arrow(spark, "t", source, ("id",))
         assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == numbers
 
 
@@ -100,9 +108,10 @@ def test_a_path_is_one_directory_and_no_pattern(spark: SparkSession, tmp_path: P
         source = table(tmp_path / place, format_)
         assert streamed(spark, read_stream(spark, "t", source, ("id",)), tmp_path / place) == [number, 100 + number]
         assert sorted(row.id for row in read_batch(spark, "t", source, ("id",)).collect()) == [number, 100 + number]
-    in_arrow = read_in_arrow(spark, "t", source, ("id",))
-    assert (in_arrow is not None) == (format_ == "parquet")
-    if in_arrow is not None:
+    can = why_not_in_arrow(spark, "t", source, ("id",)) is None
+    assert can == (format_ == "parquet")
+    if can:
+        in_arrow = read_in_arrow(spark, "t", source, ("id",))
         assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == [number, 100 + number]
     for pattern in ("*", "a?b/x", "{a,b}x"):
         for reading in (read_stream, read_batch):

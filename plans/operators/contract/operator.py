@@ -68,6 +68,8 @@ class Operator(ABC):
     """True if a watermark begins at it."""
     passes_columns: ClassVar[bool] = False
     """True if its output has all columns of its inputs, under their names and unchanged."""
+    may_run_in_arrow: ClassVar[bool] = False
+    """True if Arrow can run it between a scan and an operator with state, if Arrow can compute its expressions."""
     in_lineage: ClassVar[bool] = True
     """True if states above depend on it; false if it emits the rows of its input unchanged."""
 

@@ -7,20 +7,18 @@ in Spark. Column types that Spark would refuse to read as the declared ones are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
-from hintplan.plans.declarations.tables import Table
 from hintplan.plans.errors import RunError
-from hintplan.runtime.engine.rows import UNCOUNTED, ArrowRows, Report
-from hintplan.runtime.types import to_arrow
+from hintplan.runtime.connectors.filesystem.file_systems import opened
+from hintplan.runtime.storage.remote_files import patiently
 
 PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"
 """The facts that Spark has about a file before reading it, in the columns of its ``binaryFile`` format."""
@@ -29,39 +27,14 @@ _SURE_SINCE = 1900
 """Since this year, timestamps are the same in Spark's old hybrid calendar and in the new one."""
 
 
-def rows_of_files(paths: DataFrame, name: str, table: Table, columns: Sequence[str]) -> ArrowRows:
-    """Return the ``columns`` of the files of table ``name``, whose ``paths`` arrive as a stream."""
-    types = {column.name: column.type for column in table.columns}
-    schema = pa.schema([(column, to_arrow(types[column])) for column in columns])
-    read = partial(_read_paths, schema=schema, name=name)
-    return ArrowRows(frame=paths, read=read, schema=schema, metrics=((UNCOUNTED, "sum"),))
+def read_parquet(path: str, schema: pa.Schema, name: str) -> Iterator[tuple[pa.Table, int]]:
+    """Yield the rows of a file, one table per row group, and their number, which a table without columns lacks.
 
-
-def are_local(spark: SparkSession, path: str) -> bool:
-    """Return true if ``path`` is on a file system that workers mount as a directory; not for Spark Connect."""
-    jvm: Any = spark.sparkContext._jvm
-    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-    system = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    return urlsplit(str(system.getUri().toString())).scheme == "file"
-
-
-def _read_paths(
-    batches: Iterable[pa.RecordBatch], report: Report, *, schema: pa.Schema, name: str
-) -> Iterator[pa.Table]:
-    uncounted = 0
-    for batch in batches:
-        uncounted -= batch.num_rows  # Spark has already counted one row per path
-        for path in batch.column("path").to_pylist():
-            for rows in read_file(path.removeprefix("file:"), schema, name):
-                uncounted += rows.num_rows
-                yield rows
-    report.metrics.append(uncounted)
-
-
-def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
-    """Yield the rows of a file, one table per row group; raise RunError with the name of the table on failure."""
+    ``path`` is a local path, or a URL as Hadoop writes it. Raise RunError with the name of the table on failure.
+    """
+    path = path.removeprefix("file:")
     try:
-        with pq.ParquetFile(path, memory_map=True, coerce_int96_timestamp_unit="us") as file:
+        with _open(path) as file:
             types = _types(file)
             present = [column for column in schema.names if column in types]
             for column in present:
@@ -73,7 +46,7 @@ def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
                     )
             old = _has_old_calendar(file.metadata.metadata or {})
             for group in range(file.num_row_groups):
-                rows = file.read_row_group(group, present, use_threads=False)
+                rows = patiently(partial(file.read_row_group, group, present, use_threads=False))
                 size = file.metadata.row_group(group).num_rows
                 columns = [
                     _as(field.type, rows[field.name], types[field.name])
@@ -84,9 +57,20 @@ def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
                 table = pa.table(columns, schema=schema)
                 if old:
                     _refuse_old_times(table, path, name)
-                yield table
+                yield table, size
     except (pa.ArrowInvalid, OSError) as error:
         raise RunError(f"table {name}: {path} cannot be read as Parquet: {error}") from error
+
+
+@contextmanager
+def _open(path: str) -> Iterator[pq.ParquetFile]:
+    if "://" not in path:
+        with pq.ParquetFile(path, memory_map=True, coerce_int96_timestamp_unit="us") as file:
+            yield file
+        return
+    system, inner = opened(path)
+    with system.open_input_file(inner) as source:
+        yield patiently(lambda: pq.ParquetFile(source, pre_buffer=True, coerce_int96_timestamp_unit="us"))
 
 
 def _types(file: pq.ParquetFile) -> dict[str, pa.DataType]:

@@ -39,8 +39,10 @@ from hintplan.runtime.connectors.filesystem.csv_files import (
     or_failure,
     with_last_as_text,
 )
+from hintplan.runtime.connectors.filesystem.file_systems import why_spark_only
+from hintplan.runtime.connectors.filesystem.in_arrow import FILE, ListedFiles
 from hintplan.runtime.connectors.filesystem.metadata import metadata_columns
-from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL, are_local, rows_of_files
+from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL, read_parquet
 from hintplan.runtime.connectors.filesystem.partitions import in_partitions, partition_values
 from hintplan.runtime.connectors.filesystem.row_kinds import OP, kind_of_op
 from hintplan.runtime.connectors.filesystem.source_files import (
@@ -49,12 +51,13 @@ from hintplan.runtime.connectors.filesystem.source_files import (
     load_files,
     load_stream,
     path_depth,
+    path_exists,
     refuse_unread_files,
 )
 from hintplan.runtime.connectors.filesystem.spark_options import read_options, spark_format
 from hintplan.runtime.connectors.filesystem.stored import read_values, stored_schema
 from hintplan.runtime.engine.row_order import ROW_ORDER
-from hintplan.runtime.engine.rows import ArrowRows
+from hintplan.runtime.engine.rows import UNCOUNTED, ArrowRows
 from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.names import quoted
@@ -66,6 +69,8 @@ Reader = TypeVar("Reader", DataFrameReader, DataStreamReader)
 CORRUPT = "__corrupt"
 _EVERY_AGE = "100000000d"
 """Longer than any two modification times are apart: Spark skips files that are older than the newest one by more."""
+_NO_PATH = "the path cannot be listed"
+"""No reason to show: ``read_stream`` raises the error."""
 
 
 class FileReader(FileSource, ArrowSource):
@@ -78,34 +83,36 @@ class FileReader(FileSource, ArrowSource):
             refuse_unread_files(table.options["path"], read.name, below=below)
         return _load(read, _stream(spark, table), partial(load_stream, spark, below=below))
 
-    def read_in_arrow(self, read: TableRead) -> ArrowRows | None:
-        """Return the rows, read by the workers in Arrow, or None if only Spark can read them.
-
-        The workers read local Parquet files without partitioned directories, nested columns, METADATA columns or row
-        kinds. On Spark Connect, the file system is unknown, so Spark reads the files.
-        """
+    def why_spark_reads(self, read: TableRead) -> str | None:
         spark, table, path = read.spark, read.table, read.table.options["path"]
-        inserts = option(table, "source.changelog") == "false"
-        if table.options["format"] != "parquet" or not inserts or table.partitioned_by or is_remote(spark):
-            return None
+        if is_remote(spark):
+            return "the file system of Spark Connect is unknown"
         try:
-            if not are_local(spark, path):
-                return None
+            if table.partitioned_by:
+                if not path_exists(spark, path):
+                    return _NO_PATH
+            elif are_partitioned(spark, path):
+                return "directories have columns that PARTITIONED BY does not declare"
+            return why_spark_only(spark, path)
         except (Py4JJavaError, IllegalArgumentException):
-            return None  # read_stream() raises the error
-        columns = [column for column in table.columns if column.name in read.columns]
-        if any(column.metadata is not None or pa.types.is_nested(to_arrow(column.type)) for column in columns):
-            return None
-        try:
-            if are_partitioned(spark, path):
-                return None
+            return _NO_PATH
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
-            return None  # read_stream() raises the error
-        refuse_unread_files(path, read.name)
-        paths = load_stream(spark, _stream(spark, table).format("binaryFile").schema(PATHS_DDL), path)
-        return rows_of_files(paths.select("path"), read.name, table, read.columns)
+            return _NO_PATH
+
+    def read_in_arrow(self, read: TableRead) -> ArrowRows:
+        spark, name, table = read.spark, read.name, read.table
+        path, below = table.options["path"], bool(table.partitioned_by)
+        refuse_unread_files(path, name, below=below)
+        reader = _stream(spark, table).format("binaryFile").schema(PATHS_DDL)
+        files = load_stream(spark, reader, path, below=below)
+        if below:
+            files = in_partitions(files, table, path_depth(spark, path))
+        of_files = partition_values(files, name, table) | metadata_columns(files, table)
+        constant = [value.alias(column) for column, value in of_files.items() if column in read.columns]
+        order = _row_order(files) if read.row_order else []
+        return _rows_of(files.select(F.col("path").alias(FILE), *constant, *order), read)
 
     def read_batch(self, read: TableRead) -> DataFrame:
         """Return the current files as a batch."""
@@ -126,6 +133,25 @@ def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
     reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # the default is a week
     files = table.options.get("source.max-files-per-trigger")
     return reader.option("maxFilesPerTrigger", files) if files else reader
+
+
+def _rows_of(files: DataFrame, read: TableRead) -> ArrowRows:
+    """Return the rows that workers read from the listed ``files``."""
+    table, changelog = read.table, option(read.table, "source.changelog")
+    types = {column.name: to_arrow(column.type) for column in table.columns if column.name in read.columns}
+    in_files = {column.name for column in stored_columns(table)}
+    kind = [] if changelog == "false" else [(KIND, pa.int8())]
+    op = [] if changelog == "false" else [(OP, pa.string())]
+    rows = ListedFiles(
+        name=read.name,
+        read_file=read_parquet,
+        stored=pa.schema([*((column, types[column]) for column in read.columns if column in in_files), *op]),
+        schema=pa.schema(
+            [*((column, types[column]) for column in read.columns), *kind, *(ROW_ORDER if read.row_order else ())]
+        ),
+        upserts=changelog == "upsert",
+    )
+    return ArrowRows(frame=files, read=rows, schema=rows.schema, metrics=((UNCOUNTED, "sum"),))
 
 
 def _load(read: TableRead, reader: Reader, load: Callable[[Reader, str], DataFrame]) -> DataFrame:

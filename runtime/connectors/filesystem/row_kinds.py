@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hintplan.plans.declarations.row_kinds import ALL_KINDS
+from hintplan.plans.errors import RunError
 from hintplan.runtime.operator import KIND, UPDATE_BEFORE
 from hintplan.runtime.spark.names import quoted
 
@@ -26,6 +29,21 @@ def kind_of_op(op: Column, *, upserts: bool) -> Column:
         if not upserts or number != UPDATE_BEFORE:
             kind = F.when(op == name, F.lit(number)).otherwise(kind)
     return kind.cast("tinyint")
+
+
+def kinds_in_arrow(op: pa.ChunkedArray, *, upserts: bool) -> pa.Array:
+    """Return the row kinds of :func:`kind_of_op` for the column ``op``; RunError for any other text."""
+    if upserts:
+        op = op.fill_null("+I")
+    kinds = pc.index_in(op, pa.array(ALL_KINDS)).cast(pa.int8())
+    wrong = pc.is_null(kinds)
+    if upserts:
+        wrong = pc.or_kleene(wrong, pc.equal(kinds, UPDATE_BEFORE))
+    if pc.any(wrong).as_py():
+        subject, allowed = ("an upsert", _UPSERT_OPS) if upserts else ("a row of a changelog", _OPS)
+        first = op.filter(wrong)[0].as_py()
+        raise RunError(f"{subject} has the op {'NULL' if first is None else first}{allowed}")
+    return kinds.combine_chunks() if isinstance(kinds, pa.ChunkedArray) else kinds
 
 
 def with_op(df: DataFrame, *, changelog: bool) -> DataFrame:

@@ -58,10 +58,7 @@ class ArrowTopicSource(TopicSource, ArrowSource):
 
     upserts: ClassVar[bool] = False
 
-    def read_in_arrow(self, read: TableRead) -> ArrowRows | None:
-        """Return the rows in Arrow in the workers; None for changes, whose order only a stream in Spark provides."""
-        if is_changelog(read.table):
-            return None
+    def read_in_arrow(self, read: TableRead) -> ArrowRows:
         read_as = _messages(read, upserts=False)
         return _rows(_stream(read, read_as), read_as)
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -42,12 +44,13 @@ from hintplan.runtime.connectors.kafka.metadata import (
 )
 from hintplan.runtime.connectors.messages.formats import batch_encoder, prepare_part, register_schema
 from hintplan.runtime.connectors.micro_batch import MicroBatch
-from hintplan.runtime.connectors.netting import net
+from hintplan.runtime.connectors.netted_rows import DELETED, net_rows
 from hintplan.runtime.engine.each_batch import written_by
 from hintplan.runtime.engine.rows import ArrowRows, Read, Report
 from hintplan.runtime.operator import INSERT, KIND
 from hintplan.runtime.spark.map_in_arrow import map_in_arrow
 from hintplan.runtime.spark.names import quoted
+from hintplan.runtime.state.identity import encode_groups
 
 Schemas = tuple[int | None, int | None]
 
@@ -200,18 +203,38 @@ def _netted(
     batches: Iterable[pa.RecordBatch], *, key: Part, value: Part, schemas: Schemas, headers: str | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the last message of each key among the rows of a task, which arrive in their order."""
-    kinds: list[int] = []
-    messages: list[tuple[Any, Any, _Headers]] = []
-    for batch_kinds, keys, values, message_headers in _messages(batches, key, value, schemas, headers):
-        kinds += batch_kinds
-        messages += zip(keys.to_pylist(), values.to_pylist(), message_headers, strict=True)
-    changes = net(messages, kinds, key=(0,))
-    last = {message[0]: message[2] for message in messages}
-    out = [*changes.upserts, *((deleted, None, last[deleted]) for (deleted,) in changes.deletes)]
-    for start in range(0, len(out), _MOST):
-        keys, values, of_messages = zip(*out[start : start + _MOST], strict=True)
-        columns = pa.array(keys, pa.binary()), pa.array(values, pa.binary())
-        yield _batch(*columns, of_messages, with_headers=headers is not None)
+    tables = [
+        _rows_of(kinds, _batch(keys, values, message_headers, with_headers=headers is not None))
+        for kinds, keys, values, message_headers in _messages(batches, key, value, schemas, headers)
+    ]
+    if not tables:
+        return
+    rows = pa.concat_tables(tables)
+    last = net_rows(rows, ("key",))
+    deleted = last[DELETED]
+    columns = [last["key"], pc.if_else(deleted, pa.scalar(None, pa.large_binary()), last["value"])]
+    schema = _MESSAGE
+    if headers is not None:
+        schema = _MESSAGE_WITH_HEADERS
+        columns.append(pc.if_else(deleted, _last_headers(rows, last["key"]), last[HEADERS]))
+    for batch in pa.table(columns, names=schema.names).to_batches(_MOST):
+        yield batch.cast(schema)
+
+
+def _rows_of(kinds: Sequence[int], messages: pa.RecordBatch) -> pa.Table:
+    """Return the messages with their row kinds; the messages of a task may have more bytes than one binary column."""
+    table = pa.Table.from_batches([messages])
+    for index, name in enumerate(_MESSAGE.names):
+        table = table.set_column(index, name, table[name].cast(pa.large_binary()))
+    return table.append_column(KIND, pa.array(kinds, pa.int8()))
+
+
+def _last_headers(rows: pa.Table, keys: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the headers of the last of the ``rows`` of each of the ``keys``."""
+    groups, _ = encode_groups([pa.concat_arrays([*rows["key"].chunks, *keys.chunks])])
+    last = np.empty(rows.num_rows, np.int64)
+    last[groups[: rows.num_rows]] = np.arange(rows.num_rows)  # numpy keeps the last of several assignments
+    return rows[HEADERS].take(pa.array(last[groups[rows.num_rows :]]))
 
 
 def _batch(keys: pa.Array, values: pa.Array, headers: Sequence[_Headers], *, with_headers: bool) -> pa.RecordBatch:

@@ -1,7 +1,7 @@
 """Reads and writes JSON in batches with Arrow, if the result is the same as row by row.
 
 Most messages are plain objects, with numbers for numeric columns and texts for text columns. Arrow's parser reads these
-ten times as fast as Python. If Arrow rejects a batch or might read it differently, the whole batch goes to
+ten times as fast as Python. If Arrow rejects messages or might read them differently, they go to
 :mod:`hintplan.runtime.connectors.messages.json_in`, and so does every error. So only that module defines the meaning of
 a message, and its errors.
 
@@ -11,9 +11,12 @@ written separately.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
@@ -24,6 +27,8 @@ from hintplan.runtime.connectors.messages.json_objects import json_style_of
 from hintplan.runtime.connectors.messages.texts_out import JsonStyle, json_encoder, json_text
 from hintplan.runtime.types import to_arrow
 
+Int32s = npt.NDArray[np.int32]
+
 ReadColumns = Callable[[pa.Array], list[pa.Array] | None]
 """Returns the columns of a part for messages without NULL, or None if the messages are not plain."""
 
@@ -32,13 +37,25 @@ _FLOATING = ("FLOAT", "DOUBLE")
 _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _DAY = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
-# Two objects in a message would become two rows. Arrow reads some numbers differently, or accepts invalid ones.
-_NOT_PLAIN = r"\}\s*\{|[:\[,]\s*-?(NaN|Inf(inity)?)\s*[,\]}]|:\s*-0\s*[,}]"
-_NOT_PLAIN_DECIMALS = "[0-9]{20}|[0-9][eE][-+]?[0-9]"
+_NOT_PLAIN = (
+    (b"NaN", r"[:\[,]\s*-?NaN\s*[,\]}]"),
+    (b"Inf", r"[:\[,]\s*-?Inf(inity)?\s*[,\]}]"),
+    (b"-0", r":\s*-0\s*[,}]"),
+    (b"\0", r"\x00"),
+)
+"""Patterns of what Arrow reads differently, each with a text that it contains, which is faster to find.
+
+The first byte is the fastest to find, so it is searched for first.
+"""
+_NOT_PLAIN_DECIMALS = (b"", "[0-9]{20}|[0-9][eE][-+]?[0-9]")
 """With fewer digits and a scale of at most 18, every DECIMAL is within Arrow's range."""
 _MOST_SCALE = 18
+_FIRST_TIME, _LAST_TIME = datetime(1000, 1, 1), datetime(9999, 12, 31, 23, 59, 59)
+"""Between these, years have four digits in Arrow, too."""
 _MOST_BRACKETS = 500
 """A message with more brackets may be nested too deeply for Python."""
+_BLANKS = " \t\r\n"
+_ESCAPED = r'["\\\x00-\x1f]'
 
 
 def columns_reader(part: Part, wanted: Collection[str]) -> ReadColumns | None:
@@ -50,26 +67,30 @@ def columns_reader(part: Part, wanted: Collection[str]) -> ReadColumns | None:
     if not types or not all(_is_plain(data_type) for _, data_type in types.values()):
         return None
     decimals = any(data_type.root == "DECIMAL" for _, data_type in types.values())
-    pattern = f"{_NOT_PLAIN}|{_NOT_PLAIN_DECIMALS}" if decimals else _NOT_PLAIN
+    not_plain = (*_NOT_PLAIN, _NOT_PLAIN_DECIMALS) if decimals else _NOT_PLAIN
     iso = part.option("timestamp-format.standard") == "iso-8601"
     schema = pa.schema([(field, _read_as(data_type)) for field, data_type in types.values()])
-    options = pa.json.ParseOptions(explicit_schema=schema, newlines_in_values=True, unexpected_field_behavior="ignore")
+    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
 
     def read(messages: pa.Array) -> list[pa.Array] | None:
-        joined = pa.py_buffer(b"\n".join(messages.to_pylist()))
-        whole = pa.json.ReadOptions(use_threads=False, block_size=joined.size + 1)
+        if not len(messages):
+            return [pa.nulls(0, to_arrow(column.type)) for column in part.columns]
         try:
-            if not _are_plain(messages, pattern):
+            text = _lines(messages)
+            if text is None or not _are_plain(text, not_plain):
                 return None
-            table = pa.json.read_json(pa.BufferReader(joined), read_options=whole, parse_options=options)
+            whole = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+            table = pa.json.read_json(pa.BufferReader(text), read_options=whole, parse_options=options)
             if table.num_rows != len(messages):
                 return None
             columns = {}
+            escaped = b"\\" in text
             for name, (field, data_type) in types.items():
                 column = _as_declared(table.column(field).combine_chunks(), data_type, iso)
                 if column is None:
                     return None
-                column.validate(full=True)
+                if escaped or not data_type.is_text:  # without escapes, a text is a part of valid UTF-8
+                    column.validate(full=True)
                 columns[name] = column
         except pa.ArrowInvalid:
             return None
@@ -93,19 +114,66 @@ def _read_as(data_type: DataType) -> pa.DataType:
     return pa.string() if data_type.root in ("DATE", *_TIMES) else to_arrow(str(data_type))
 
 
-def _are_plain(messages: pa.Array, not_plain: str) -> bool:
-    """Return true if each message is one object or an error.
+def _lines(messages: pa.Array) -> bytes | None:
+    """Return the messages, each followed by a line end; None unless each begins with ``{`` and ends with ``}``.
 
-    If there are as many rows as messages, each message then is one row.
+    No text of JSON contains a line end, and no value contains ``}``, blanks and ``{``. So if all lines together are
+    valid, no object spans two messages, and if there are as many objects as messages, each message is one object.
     """
-    texts = messages.cast(pa.string())  # ArrowInvalid for invalid UTF-8
-    if not pc.all(pc.starts_with(texts, "{")).as_py():
-        return False
-    if pc.any(pc.match_substring_regex(texts, not_plain)).as_py():
-        return False
-    # Counting takes as long as all other steps, so skip messages that are too short to be nested deeply.
-    long = texts.filter(pc.greater_equal(pc.binary_length(texts), _MOST_BRACKETS))
+    ends = _ends(messages)
+    if ends is None:
+        messages = pc.ascii_rtrim(messages.cast(pa.string()), _BLANKS)  # ArrowInvalid for invalid UTF-8
+        if (ends := _ends(messages)) is None:
+            return None
+    if int(np.diff(ends).max()) >= _MOST_BRACKETS and not _are_flat(messages):
+        return None
+    lines = pc.binary_join_element_wise(messages, *(pa.scalar(text, messages.type) for text in ("", "\n")))
+    return bytes(lines.buffers()[2].to_pybytes())
+
+
+def _ends(messages: pa.Array) -> Int32s | None:
+    """Return the offsets of messages that all begin with ``{`` and end with ``}``, otherwise None."""
+    offsets, data = _layout(messages)
+    if (np.diff(offsets) < len("{}")).any():
+        return None
+    if (data[offsets[:-1]] != ord("{")).any() or (data[offsets[1:] - 1] != ord("}")).any():
+        return None
+    return offsets
+
+
+def _layout(column: pa.Array) -> tuple[Int32s, npt.NDArray[np.uint8]]:
+    """Return the offsets of the values of a binary or text column, and the bytes to which they point."""
+    if not len(column):
+        return np.zeros(1, np.int32), np.empty(0, np.uint8)
+    _, offsets, data = column.buffers()
+    values = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1], values
+
+
+def _are_flat(messages: pa.Array) -> bool:
+    """Return true if no message has so many brackets that it may be nested deeply."""
+    long = messages.filter(pc.greater_equal(pc.binary_length(messages), _MOST_BRACKETS))
     return all((pc.max(pc.count_substring(long, bracket)).as_py() or 0) < _MOST_BRACKETS for bracket in "[{")
+
+
+def _are_plain(text: bytes, not_plain: Sequence[tuple[bytes, str]]) -> bool:
+    """Return true if ``text`` is UTF-8, and has nothing that Arrow might read differently."""
+    if not text.isascii() and not _is_utf8(text):
+        return False
+    patterns = [pattern for found, pattern in not_plain if found[:1] in text and found in text]
+    if not patterns:
+        return True
+    size = np.array([0, len(text)], np.int32)
+    whole = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(size), pa.py_buffer(text)])
+    return not pc.match_substring_regex(whole, "|".join(patterns))[0].as_py()
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _as_declared(column: pa.Array, data_type: DataType, iso: bool) -> pa.Array | None:
@@ -158,6 +226,8 @@ def _writer(type_text: str, style: JsonStyle) -> Callable[[pa.Array], pa.Array]:
         return lambda column: _written_doubles(column, encode)
     if root == "DECIMAL":
         return lambda column: _written_decimals(column, encode)
+    if root in _TIMES:
+        return lambda column: _written_times(column, encode, style.iso)
     return lambda column: pa.array(list(map(encode, column.to_pylist())), pa.string())
 
 
@@ -166,9 +236,11 @@ def _quoted(column: pa.Array) -> pa.Array:
 
 
 def _written_texts(column: pa.Array) -> pa.Array:
-    if pc.any(pc.match_substring_regex(column, r'["\\\x00-\x1f]')).as_py():
-        return pa.array([None if text is None else json_text(text) for text in column.to_pylist()], pa.string())
-    return _quoted(column)
+    offsets, data = _layout(column)
+    data = data[offsets[0] : offsets[-1]]
+    if not ((data < ord(" ")) | (data == ord('"')) | (data == ord("\\"))).any():
+        return _quoted(column)
+    return _with_others(_quoted(column), column, pc.invert(pc.match_substring_regex(column, _ESCAPED)), json_text)
 
 
 def _written_doubles(column: pa.Array, one: Callable[[Any], str]) -> pa.Array:
@@ -187,6 +259,17 @@ def _written_decimals(column: pa.Array, one: Callable[[Any], str]) -> pa.Array:
     short = pc.replace_substring_regex(short, r"\.$", "")
     plain = pc.match_substring_regex(short, r"^-?([0-9]*[1-9]|[0-9]+\.0{0,5}[1-9][0-9]*|0)$")
     return _with_others(short, column, plain, one)
+
+
+def _written_times(column: pa.Array, one: Callable[[Any], str], iso: bool) -> pa.Array:
+    """Return the texts of times, with microseconds without trailing zeros; those with a zone in UTC, with ``Z``."""
+    times = column.cast(pa.timestamp("us", column.type.tz)).view(pa.timestamp("us"))
+    in_range = pc.and_(pc.greater_equal(times, _FIRST_TIME), pc.less_equal(times, _LAST_TIME))
+    texts = pc.ascii_rtrim(pc.ascii_rtrim(pc.if_else(in_range, times, None).cast(pa.string()), "0"), ".")
+    if iso:
+        texts = pc.binary_replace_slice(texts, 10, 11, "T")
+    written = pc.binary_join_element_wise('"', texts, '"' if column.type.tz is None else 'Z"', "")
+    return _with_others(written, column, in_range, one)
 
 
 def _with_others(texts: pa.Array, column: pa.Array, plain: pa.Array, one: Callable[[Any], str]) -> pa.Array:

@@ -6,10 +6,11 @@ arrive in batches with the columns of :attr:`Messages.read_of_each`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -37,6 +38,10 @@ def beside(place: int) -> str:
 
 Places = Sequence[tuple[int, int]]
 """Pairs of positions: of a value in a row, and of the same value in a message."""
+
+_ReadBatch = Callable[[pa.RecordBatch], pa.Table | None]
+_PIECE = 1024
+"""The number of messages that are read row by row, at least, if one of them is not plain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,11 @@ class Messages:
         ]
 
     @property
+    def _from_value(self) -> Places:
+        in_value = self._in_value
+        return [(out, in_value[name]) for out, name in enumerate(self.columns) if name in in_value]
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns of the rows, with their row kind, their order and their split if they have these."""
         parts = (self.key.columns if self.key else (), self.value.columns, self.metadata)
@@ -95,20 +105,49 @@ class Messages:
 
     def read(self, batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
         """Yield the rows of a task's messages, one table per batch; raise RunError for a message that does not fit."""
-        schema = self.schema
-        in_value, from_key = self._in_value, self._from_key
-        from_value = [(out, in_value[name]) for out, name in enumerate(self.columns) if name in in_value]
-        decode_value = changes_decoder(self.value, frozenset(self.columns))
-        decode_key = row_decoder(self.key, frozenset(self.columns)) if self.key is not None and from_key else None
-        plain = None if self.changes or decode_key else columns_reader(self.value, frozenset(self.columns))
+        in_columns, by_row = self._columns_reader(), self._row_reader()
         for batch in batches:
+            tables = list(_in_pieces(batch, in_columns, by_row))
+            if tables:
+                yield pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
+
+    def _columns_reader(self) -> _ReadBatch:
+        """Return a function that decodes a batch of plain messages, and returns None for any other batch."""
+        from_key, from_value, wanted = self._from_key, self._from_value, frozenset(self.columns)
+        read_value = columns_reader(self.value, wanted)
+        read_key = columns_reader(self.key, wanted) if self.key is not None and from_key else None
+        if read_value is None or (from_key and read_key is None):
+            return lambda batch: None
+
+        def read(batch: pa.RecordBatch) -> pa.Table | None:
+            is_row = batch.column(_VALUE).is_valid()
+            taken = batch if self.upserts else batch.filter(is_row)
+            values = read_value(taken.column(_VALUE).drop_null())
+            if values is None:
+                return None
+            columns: list[Any] = [None] * len(self.columns)
+            if read_key is not None:
+                keys = None if taken.column(_KEY).null_count else read_key(taken.column(_KEY))
+                if keys is None:
+                    return None
+                for out, position in from_key:
+                    columns[out] = keys[position]
+            for out, position in from_value:
+                columns[out] = _spread(values[position], is_row, columns[out]) if self.upserts else values[position]
+            kinds = pc.if_else(is_row, INSERT, DELETE) if self.upserts else np.full(taken.num_rows, INSERT)
+            return self._table(columns, taken, range(taken.num_rows), kinds)
+
+        return read
+
+    def _row_reader(self) -> _ReadBatch:
+        """Return a function that decodes a batch message by message, and defines the meaning of all messages."""
+        schema, wanted = self.schema, frozenset(self.columns)
+        in_value, from_value, from_key = self._in_value, self._from_value, self._from_key
+        decode_value = changes_decoder(self.value, wanted)
+        decode_key = row_decoder(self.key, wanted) if self.key is not None and from_key else None
+
+        def read(batch: pa.RecordBatch) -> pa.Table | None:
             messages = batch.column(_VALUE)
-            if plain is not None and not messages.null_count and (arrays := plain(messages)) is not None:
-                columns: list[Any] = [None] * len(self.columns)
-                for out, position in from_value:
-                    columns[out] = arrays[position]
-                yield self._table(columns, batch, range(batch.num_rows))
-                continue
             numbers: list[int] = []
             rows: list[list[Any]] = []
             kinds: list[int] = []
@@ -141,12 +180,13 @@ class Messages:
                     rows.append(row)
                     kinds.append(kind)
                     numbers.append(number)
-            if rows:
-                yield self._table(_columns(rows, schema, len(self.columns)), batch, numbers, kinds)
+            if not rows:
+                return None
+            return self._table(_columns(rows, schema, len(self.columns)), batch, numbers, kinds)
 
-    def _table(
-        self, columns: list[Any], batch: pa.RecordBatch, numbers: Sequence[int], kinds: Sequence[int] = ()
-    ) -> pa.Table:
+        return read
+
+    def _table(self, columns: list[Any], batch: pa.RecordBatch, numbers: Sequence[int], kinds: Any) -> pa.Table:
         """Return the rows with ``columns`` for the messages of ``batch`` at the positions ``numbers``."""
         taken = pa.array(numbers, pa.int32())
         for index, column in enumerate(self.metadata):
@@ -179,6 +219,31 @@ class Messages:
             hint="correct the table" + (f", or set '{name}.ignore-parse-errors' = 'true'" if lenient else ""),
             path=f"tables.{self.table}",
         )
+
+
+def _in_pieces(batch: pa.RecordBatch, in_columns: _ReadBatch, by_row: _ReadBatch) -> Iterator[pa.Table]:
+    """Yield the rows of ``batch``, in order; only pieces with messages that are not plain are read row by row."""
+    table = in_columns(batch)
+    if table is not None:
+        if table.num_rows:
+            yield table
+        return
+    for start in range(0, batch.num_rows, _PIECE):
+        piece = batch.slice(start, _PIECE)
+        table = in_columns(piece) if batch.num_rows > _PIECE else None
+        if table is None:
+            table = by_row(piece)
+        if table is not None and table.num_rows:
+            yield table
+
+
+def _spread(column: pa.Array, is_row: pa.Array, otherwise: pa.Array | None) -> pa.Array:
+    """Return the values of ``column`` at the places of ``is_row``, and ``otherwise`` or NULL at the others."""
+    if len(column) == len(is_row):
+        return column
+    rows = np.asarray(is_row)
+    spread = column.take(pa.array(np.cumsum(rows) - 1, mask=~rows))
+    return spread if otherwise is None else pc.if_else(is_row, spread, otherwise)
 
 
 def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema, count: int) -> list[pa.Array]:

@@ -79,7 +79,7 @@ def test_a_query_gives_the_same_whoever_reads_its_files(
     # A checkpoint that was begun with one reader continues with the other.
     add(tmp_path / "orders", NAMES[3], orders(300, 400), 1_700_000_010)
     with monkeypatch.context() as patch:
-        patch.setattr(connectors, "read_in_arrow", lambda *_, **__: None)
+        patch.setattr(connectors, "why_not_in_arrow", lambda *_: "a test")
         second = run(spark, tmp_path)
     assert folded(tmp_path) == expected(400)
     assert sum(batch.rows_in for batch in second.new_batches()) == 100
@@ -129,3 +129,35 @@ def folded(directory: Path) -> dict[tuple[object, ...], int]:
         row = (change["name"], change["n"], change["total"])
         counts[row] = counts.get(row, 0) + (1 if change["op"] in ("+I", "+U") else -1)
     return {row: count for row, count in counts.items() if count}
+
+
+CHANGES = """
+CREATE TABLE orders (id BIGINT, amount BIGINT, day STRING) PARTITIONED BY (day)
+WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{directory}/orders', 'source.changelog' = 'true');
+CREATE TABLE result (name STRING, n BIGINT, total BIGINT)
+WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{directory}/result', 'sink.changelog' = 'true');
+INSERT INTO result SELECT day, COUNT(*), SUM(amount) FROM orders GROUP BY day;
+"""
+
+
+@pytest.mark.parametrize("by_workers", [True, pytest.param(False, marks=pytest.mark.integration)])
+def test_changes_in_partitions_take_effect_as_they_arrived(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_workers: bool
+) -> None:
+    if not by_workers:
+        monkeypatch.setattr(connectors, "why_not_in_arrow", lambda *_: "a test")
+    # The larger file, which Spark reads first, takes back rows of the smaller one.
+    first = pa.table({"op": ["+I"] * 5, "id": range(5), "amount": [10] * 5})
+    second = pa.table({"op": ["-D"] * 4 + ["+I"] * 996, "id": range(1000), "amount": [10] * 4 + [1] * 996})
+    for day in ("a", "b c"):
+        add(tmp_path / "orders" / f"day={day}", "x.parquet", first, 1_700_000_000)
+        add(tmp_path / "orders" / f"day={day}", "a.parquet", second, 1_700_000_001)
+    add(tmp_path / "orders", "stray.parquet", first, 1_700_000_000)
+    plan = compile_sql(CHANGES.format(directory=tmp_path), {"parallelism.default": "2"})
+    execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
+    assert isinstance(execution, Execution)
+    assert execution.await_termination(180)
+    assert folded(tmp_path) == {("a", 997, 1006): 1, ("b c", 997, 1006): 1}
+    assert sum(batch.rows_in for batch in execution.new_batches()) == 2010
+    notes = [note for note in execution.notes if "read by Spark" in note]
+    assert notes == ([] if by_workers else ["scan_orders is read by Spark: a test"])

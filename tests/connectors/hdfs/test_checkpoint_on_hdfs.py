@@ -11,8 +11,11 @@ import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from urllib.parse import quote
 
+import pyarrow as pa
 import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 import pytest
 
 import hintplan as api
@@ -130,3 +133,33 @@ def test_a_large_file_is_there_when_it_is_whole_and_may_be_removed_twice(files: 
         files.read("0/3/1.7.abc.arrow")
     assert files.names("9/9") == []
     assert not files.take("0/3/1.7.abc.arrow", files, link=True)
+
+
+@in_turn(2, of=3)
+def test_workers_read_files_of_parquet_in_partitions(hdfs: str, tmp_path: Path) -> None:
+    url = f"{hdfs}/{tmp_path.name}"
+    script = f"""
+    SET 'parallelism.default' = '2';
+    CREATE TABLE orders (country STRING, total BIGINT, name STRING METADATA FROM 'file.name')
+    PARTITIONED BY (country) WITH ('connector' = 'filesystem', 'path' = '{url}/orders', 'format' = 'parquet');
+    CREATE TABLE sums (country STRING, name STRING, total BIGINT, PRIMARY KEY (country, name) NOT ENFORCED)
+    WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:sums.db', 'table-name' = 'sums');
+    INSERT INTO sums SELECT country, name, SUM(total) FROM orders GROUP BY country, name;
+    """
+    api.dump(compile_sql(script, name="job"), tmp_path / "job.json")
+    system, base = open_store(url)
+    expected = {}
+    for number, country in enumerate(("a b", "c%d", "é")):
+        name = f"x+y {number}?#;.parquet"
+        rows = pa.table({"total": list(range(number, 1000))})
+        system.create_dir(f"{base}/orders/country={quote(country)}")
+        with system.open_output_stream(f"{base}/orders/country={quote(country)}/{name}") as out:
+            pq.write_table(rows, out, row_group_size=300)
+        expected[country, name] = sum(range(number, 1000))
+    said = hintplan(
+        tmp_path, "run", "job.json", "--once", "--checkpoint", f"{url}/checkpoint", "--master", "local[2]",
+        "--allow-scheme", hdfs,
+    )  # fmt: skip
+    assert "read by Spark" not in said
+    found = sqlite3.connect(tmp_path / "sums.db").execute("SELECT country, name, total FROM sums").fetchall()
+    assert {(country, name): total for country, name, total in found} == expected

@@ -167,15 +167,23 @@ WRITTEN: dict[str, list[Any]] = {
     "DECIMAL(10, 2)": [D("0.00"), D("100.00"), D("12.50"), D("-0.10"), D("99999999.99"), D("20.00"), D("7")],
     "DECIMAL(10, 0)": [D("0"), D("100"), D("101"), D("-7")],
     "DECIMAL(12, 10)": [D("0.0000001"), D("0.0000010"), D("0.0000100"), D("1.0000000001")],
-    "TIMESTAMP(3)": [datetime(2020, 1, 1), datetime(2020, 1, 1, 1, 2, 3, 450000)],
-    "TIMESTAMP_LTZ(3)": [datetime(2020, 1, 1, 1, 2, 3, 450000, tzinfo=UTC)],
+    "TIMESTAMP(3)": [
+        datetime(2020, 1, 1), datetime(2020, 1, 1, 1, 2, 3, 450000), datetime(1, 1, 1), datetime(999, 12, 31, 23),
+        datetime(9999, 12, 31, 23, 59, 59, 999000), datetime(1969, 12, 31, 23, 59, 59, 10000),
+        datetime(1970, 1, 1, 10, 10),
+    ],
+    "TIMESTAMP(6)": [datetime(2020, 1, 1, 0, 0, 0, 1), datetime(1900, 10, 10, 10, 10, 10, 100000)],
+    "TIMESTAMP_LTZ(3)": [datetime(2020, 1, 1, 1, 2, 3, 450000, tzinfo=UTC), datetime(10, 1, 1, tzinfo=UTC)],
     "BYTES": [b"\x00\xff"], "ARRAY<INT>": [[1, None]], "ROW<a INT, b STRING>": [{"a": 1, "b": None}],
     "MAP<STRING, INT>": [[("k", 1)]],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("declared", WRITTEN)
-@pytest.mark.parametrize("options", [{}, {"json__encode__decimal_as_plain_number": "true"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"json__encode__decimal_as_plain_number": "true"}, {"json__timestamp_format__standard": "ISO-8601"}],
+)
 def test_a_batch_is_written_as_its_rows_are(declared: str, options: dict[str, str]) -> None:
     part = value_part(table("id INT", f"v {declared}", format="json", **options))
     values = [*WRITTEN[declared], None]

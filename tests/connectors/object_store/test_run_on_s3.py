@@ -33,3 +33,22 @@ def test_a_job_goes_on_after_a_restart_and_tells_no_keys(job: Job) -> None:
         assert ACCESS_KEY not in said
     settings = re.findall(r"fs\.s3a\.\S+", first.stderr)
     assert not any("key" in setting for setting in settings)
+
+
+@in_turn(1, of=3)
+def test_workers_read_files_of_parquet_unless_spark_is_configured_otherwise(job: Job) -> None:
+    job.source = "parquet"
+    job.order(3, rows=50)
+    job.compile()
+    first = job.run("--once")
+    assert first.returncode == 0, first.stderr
+    assert "read by Spark" not in first.stderr
+    job.check()
+    job.order(2, rows=50)
+    by_spark = job.run("--once", "--conf", "spark.hadoop.fs.s3a.requester.pays.enabled=true")
+    assert by_spark.returncode == 0, by_spark.stderr
+    assert "scan_orders is read by Spark: fs.s3a.requester.pays.enabled is set for Spark only" in by_spark.stderr
+    job.check()
+    job.order(2, rows=50)
+    assert job.run("--once").returncode == 0
+    job.check()

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.filesystem.parquet_files import read_file
+from hintplan.runtime.connectors.filesystem.parquet_files import read_parquet
 
 UTC = pa.timestamp("us", tz="UTC")
 
 
 def rows_of(path: Path, schema: pa.Schema) -> list[dict[str, object]]:
-    return [row for table in read_file(str(path), schema, "t") for row in table.to_pylist()]
+    return [row for table, _ in read_parquet(str(path), schema, "t") for row in table.to_pylist()]
 
 
 def written(path: Path, table: pa.Table, **options: object) -> Path:
@@ -31,7 +31,7 @@ def test_rows_come_by_row_group_in_the_order_and_types_of_the_table(tmp_path: Pa
         tmp_path, pa.table({"a": pa.array([1, 2, None], pa.int32()), "b": ["x", "y", "z"]}), row_group_size=2
     )
     schema = pa.schema([("b", pa.string()), ("a", pa.int64())])
-    tables = list(read_file(str(file), schema, "t"))
+    tables = [table for table, _ in read_parquet(str(file), schema, "t")]
     assert [table.schema for table in tables] == [schema, schema]
     assert [table.to_pylist() for table in tables] == [
         [{"b": "x", "a": 1}, {"b": "y", "a": 2}],
@@ -47,7 +47,8 @@ def test_a_column_that_the_file_lacks_is_null(tmp_path: Path) -> None:
 
 def test_no_column_at_all_still_counts_the_rows(tmp_path: Path) -> None:
     file = written(tmp_path, pa.table({"a": [1, 2, 3]}))
-    (table,) = read_file(str(file), pa.schema([("b", pa.int64())]), "t")
+    ((table, size),) = read_parquet(str(file), pa.schema([("b", pa.int64())]), "t")
+    assert size == 3
     assert table["b"].to_pylist() == [None, None, None]
 
 

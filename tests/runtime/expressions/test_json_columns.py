@@ -1,0 +1,136 @@
+"""Functions of JSON over a column give what the function of each single text gives, which Flink's answers test."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hintplan.runtime.expressions import json_columns
+from hintplan.runtime.expressions.json_calls import FUNCTIONS, over_texts
+from tests.flink.function_values import TABLES
+
+CALLS: tuple[tuple[Any, ...], ...] = (
+    *(("hp_is_json", kind) for kind in ("value", "object", "array", "scalar")),
+    *(
+        ("hp_json_query", path, wrapper, "[]", "{}")
+        for path in ("$", "$.a", "lax $.a.b", "lax $.a[0]", "$[-1]", "$.é")
+        for wrapper in ("without", "conditional", "unconditional")
+    ),
+    *(
+        (name, path, *defaults)
+        for name, defaults in (
+            ("hp_json_value", ("empty", "error")),
+            ("hp_json_integer", (1, 2)),
+            ("hp_json_double", (1.5, 2.5)),
+            ("hp_json_boolean", (True, False)),
+            ("hp_json_exists", (None,)),
+        )
+        for path in ("$", "$.a", "lax $.a", "$.a.b", "lax $.a[1].b", "$[0]", "lax $[-2].a", "$.😀", "$['a b']", "$.a.a")
+    ),
+)
+NUMBERS = (
+    "0", "-0", "7", "-12", "1.50", "-0.0", "0.00", "1e3", "1E-7", "0.0000001", "1e400", "9223372036854775808",
+    "2147483648", "-2147483648", "18446744073709551616", "123456789012345678901234567890", "0.1e-2147483648",
+    "1e99999999999", "1" * 1001, "0." + "1" * 1001, "1" * 99 + "." + "2" * 99, "4.9e-324",
+    "01", "1.", ".5", "-", "1e", "+1", "NaN", "Infinity", "0x1", "1_0",
+)  # fmt: skip
+TEXTS = (
+    '""', '"x"', '"größer 😀"', r'"\u0041\n\/\\\""', r'"\ud83d\ude00"', r'"\ud800"', r'"\udc00x"', r'"\x"', r'"\u00z1"',
+    '"\t"', '"\x7f\u2028"', '"null"', '"\x00"', "'x'", '"open', r'"\u0000\u001f"', r'"\b\f"',
+)  # fmt: skip
+NAMES = ('"a"', '"b"', '"a"', '"b"', '"a b"', '"é"', '"😀"', '"\uffff"', r'"\u0061"', r'"\ud800"', '"\ue000"', "a")
+BLANKS = ("", "", "", " ", "\n", "\t\r", "\x0b", "\xa0")
+
+
+def value(chance: random.Random, depth: int) -> str:
+    """A value in JSON, or nearly."""
+    form = chance.random()
+    if depth and form < 0.35:
+        return "{" + ",".join(member(chance, depth) for _ in range(chance.randrange(4))) + "}"
+    if depth and form < 0.55:
+        return "[" + ",".join(spaced(chance, value(chance, depth - 1)) for _ in range(chance.randrange(4))) + "]"
+    if form < 0.75:
+        return chance.choice(NUMBERS[:14] if chance.random() < 0.9 else NUMBERS)
+    if form < 0.9:
+        return chance.choice(TEXTS[:5] if chance.random() < 0.9 else TEXTS)
+    return chance.choice(("true", "false", "null"))
+
+
+def member(chance: random.Random, depth: int) -> str:
+    name = chance.choice(NAMES[:8] if chance.random() < 0.95 else NAMES)
+    return spaced(chance, name) + ":" + spaced(chance, value(chance, depth - 1))
+
+
+def spaced(chance: random.Random, text: str) -> str:
+    blanks = BLANKS if chance.random() < 0.02 else BLANKS[:6]
+    return chance.choice(blanks) + text + chance.choice(blanks)
+
+
+def documents(seed: int, number: int) -> Iterator[str | None]:
+    """Documents, of which a quarter have a fault: cut off, followed by text, or with another character."""
+    chance = random.Random(seed)
+    for _ in range(number):
+        text = spaced(chance, value(chance, 4))
+        fault, place = chance.random(), chance.randrange(len(text) + 1)
+        if fault < 0.1:
+            text = text[:place]
+        elif fault < 0.15:
+            text += chance.choice((" x", "}", "1", "\0", ",", " {}", "é", "$"))
+        elif fault < 0.25:
+            text = text[:place] + chance.choice('{}[]",:\\ux0-.e\n\ufeff/') + text[place + 1 :]
+        yield None if chance.random() < 0.01 else text
+
+
+def differences(texts: list[str | None]) -> dict[Any, Any]:
+    """For each call and text: the result of the column, and of the text alone, if they differ."""
+    different = {}
+    for name, *constants in CALLS:
+        function, kind = FUNCTIONS[name]
+        expected = pa.array([function(text, *constants) for text in texts], kind)
+        results = over_texts(pa.array(texts, pa.string()), name=name, constants=constants)
+        assert results.type == kind
+        for text, *both in zip(texts, results.to_pylist(), expected.to_pylist(), strict=True):
+            if repr(both[0]) != repr(both[1]):
+                different[name, *constants, text] = both
+    return different
+
+
+def test_a_column_gives_what_each_text_gives() -> None:
+    assert differences([*documents(1, 1500)]) == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_columns_of_many_documents_give_what_each_text_gives(seed: int) -> None:
+    assert differences([*documents(seed, 20_000)]) == {}
+
+
+def test_documents_of_flink_give_in_a_column_what_each_gives() -> None:
+    texts = [row[0] for table in ("documents", "escapes", "paths", "limits", "members") for row in TABLES[table][1]]
+    assert differences([text for text in texts if text is None or len(text) < 300]) == {}
+
+
+def test_documents_at_the_limits_give_in_a_column_what_each_gives() -> None:
+    nested = ['{"a":' + "[" * depth + "]" * depth + "}" for depth in (199, 998, 999, 1000, 1001)]
+    longer = ['{"a":"' + "x" * 5000 + '","b":' + "1" * digits + "}" for digits in (99, 100, 1000, 1001)]
+    assert differences([*nested, *longer, '{"a":"' + "[" * 1001 + '"}', "[" * 100_000]) == {}
+
+
+def test_a_value_of_another_kind_on_the_path_is_read_like_any_other() -> None:
+    parts = ("{}", "[]", "null", "1", '"x"', '{"b":null}', '{"b":1}', '[null,{"b":2}]', '[1,{"b":2}]', "[[],[]]")
+    texts = [f'{{"a":{part}}}' for part in parts]
+    assert differences([*texts, *parts, '{"a":1,"a":{"b":1}}', '{"a":{"b":1},"a":1}', '{"a":{"b":1},"a":{}}']) == {}
+
+
+def test_without_msgspec_a_column_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pa.array([json.dumps({"a": {"b": number / 8}}) for number in range(5)] + ["{} x", None])
+    fast = over_texts(texts, name="hp_json_value", constants=("$.a.b",))
+    monkeypatch.setattr(json_columns, "msgspec", None)
+    assert json_columns.json_column(texts, "hp_json_value", "$.a.b") is None
+    slow = over_texts(texts, name="hp_json_value", constants=("$.a.b",))
+    assert fast.to_pylist() == slow.to_pylist() == ["0.0", "0.125", "0.25", "0.375", "0.5", None, None]
