@@ -51,6 +51,9 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     # A run reads all of them after every batch, and each takes a dozen calls into the JVM.
     "spark.sql.streaming.numRecentProgressUpdates": "16",
+    # Python sources cannot read their available input in several batches before Spark 4.2. By default, one such source
+    # makes a query end after a single batch, even if this batch only repeats one that was interrupted.
+    "spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true",
     "spark.sql.runSQLOnFiles": "false",
     # Refuse a second run of a query in the same application; by default, Spark would stop the first one.
     "spark.sql.streaming.stopActiveRunOnRestart": "false",
