@@ -11,12 +11,17 @@ over a micro-batch.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hintplan.runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 from hintplan.runtime.state.identity import Mask, equal_columns
 from hintplan.runtime.state.layout import Int64s
+
+Kinds: TypeAlias = npt.NDArray[np.int8]
 
 
 def weights_of(rows: pa.Table) -> Int64s | None:
@@ -123,12 +128,21 @@ def changelog_between(
     updated = was & is_
     if not equal_rows:
         updated &= ~equal_columns(before, after)
+    emitted, kinds = update_kinds(was, is_, updated, updates_before=updates_before)
+    size = len(was)
+    place = np.column_stack((np.arange(size), np.arange(size, 2 * size))).ravel()[emitted]
+    rows = pa.concat_tables([before, after]).combine_chunks().take(place)
+    return rows.append_column(pa.field(KIND, pa.int8()), pa.array(kinds[emitted]))
+
+
+def update_kinds(was: Mask, is_: Mask, updated: Mask, *, updates_before: bool) -> tuple[Mask, Kinds]:
+    """Return a mask of the rows of a changelog, and their row kinds: for each i, the row before and the row after.
+
+    Row i exists before where ``was`` is true, and after where ``is_`` is true. Of rows that exist both times, it has
+    only the ``updated`` ones. So the -U of an update directly precedes its +U.
+    """
     emit_old = (was & ~is_) | (updated & updates_before)
     emit_new = (is_ & ~was) | updated
-    size = len(was)
-    # Row 2i is key i before, row 2i+1 after: an update's -U directly precedes its +U.
     emitted = np.column_stack((emit_old, emit_new)).ravel()
-    place = np.column_stack((np.arange(size), np.arange(size, 2 * size))).ravel()[emitted]
     kinds = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT))).ravel()
-    rows = pa.concat_tables([before, after]).combine_chunks().take(place)
-    return rows.append_column(pa.field(KIND, pa.int8()), pa.array(kinds[emitted].astype(np.int8)))
+    return emitted, kinds.astype(np.int8)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hintplan.plans.declarations.computations import SortKey
 from hintplan.plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from hintplan.runtime.kernels.changelog import changelog_between
+from hintplan.runtime.kernels.changelog import update_kinds
 from hintplan.runtime.kernels.sorting import sorted_rows
 from hintplan.runtime.operator import DELETE, INSERT, KIND
 from hintplan.runtime.state.identity import Mask, encode_groups
@@ -167,15 +167,10 @@ def _at_each_number(numbering: Numbering, occurrences: Occurrences, rows: Rows) 
     after[np.searchsorted(slots, slot)] = occurrences.which[is_]
     changed = before != after
     before, after = before[changed], after[changed]
-    old, new = rows(before), rows(after)
+    was_there, is_there = before >= 0, after >= 0
+    emitted, kinds = update_kinds(was_there, is_there, was_there & is_there, updates_before="-U" in numbering.kinds)
+    result = rows(np.column_stack((before, after)).ravel()[emitted])
     if numbering.number is not None:
-        numbers = pa.array(slots[changed] % span)
-        old, new = old.append_column(numbering.number, numbers), new.append_column(numbering.number, numbers)
-    return changelog_between(
-        old,
-        new,
-        before >= 0,
-        after >= 0,
-        updates_before="-U" in numbering.kinds,
-        equal_rows=True,
-    )
+        numbers = np.repeat(slots[changed] % span, 2)[emitted]
+        result = result.append_column(numbering.number, pa.array(numbers))
+    return result.append_column(pa.field(KIND, pa.int8()), pa.array(kinds[emitted]))

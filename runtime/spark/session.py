@@ -36,6 +36,7 @@ from hintplan.runtime.jvm.java import require_java
 from hintplan.runtime.jvm.launch import Launch, launch
 from hintplan.runtime.spark.stopping import STOP_TIMEOUT
 from hintplan.runtime.spark.versions import facts, lacking_client, new_session, require_pandas, version_notes
+from hintplan.runtime.spark.worker_memory import keep_free_memory
 
 if TYPE_CHECKING:
     from socketserver import BaseServer
@@ -250,6 +251,7 @@ def _started(
         # Files in the plan's directory are not code of the run: workers must not import modules from the current
         # directory.
         session.sparkContext.environment[SAFE_PATH] = "1"
+        keep_free_memory(session.sparkContext)
     if IN_BUNDLE or (_is_local(master) and "site-packages" not in HOME.parts and (HOME / PACKAGE).is_dir()):
         _tell_where_hintplan_is(session.sparkContext.environment)
     return session
@@ -405,6 +407,7 @@ def prepare_session(
     fixed = _fixed(version)
     if not is_remote(spark):
         require_pandas(version)
+        keep_free_memory(spark.sparkContext)
     if shares_machine(spark):
         _run_workers_here(spark.sparkContext)
     own: SparkSession = new_session(spark, with_views=with_views)

@@ -29,13 +29,17 @@ def rows_at(state: KeyedState, codes: Int64s, added: pa.Table, chosen: Int64s) -
     Indexes count through ``codes`` and then through ``added``.
     """
     has = chosen >= 0
-    stored = has & (chosen < len(codes))
-    fresh = has & ~stored
-    parts = [state.take(codes[chosen[stored]], added.column_names), added.take(chosen[fresh] - len(codes))]
+    is_used = np.zeros(len(codes) + added.num_rows, np.bool_)
+    is_used[chosen[has]] = True
+    used = np.flatnonzero(is_used)
+    stored = int(np.count_nonzero(is_used[: len(codes)]))
+    fresh = added if len(used) - stored == added.num_rows else added.take(used[stored:] - len(codes))
+    rows = pa.concat_tables([state.take(codes[used[:stored]], added.column_names), fresh]).combine_chunks()
+    if np.array_equal(chosen, used):
+        return rows, has
     place = np.zeros(len(chosen), np.int64)
-    place[stored] = np.arange(int(stored.sum()))
-    place[fresh] = int(stored.sum()) + np.arange(int(fresh.sum()))
-    return pa.concat_tables(parts).combine_chunks().take(pa.array(place, mask=~has)), has
+    place[has] = (np.cumsum(is_used) - 1)[chosen[has]]
+    return rows.take(pa.array(place, mask=~has)), has
 
 
 def add_copies(
