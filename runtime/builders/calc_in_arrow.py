@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.condition import compile_filter
 from hintplan.runtime.expressions.exact import exact_value, is_exact
 from hintplan.runtime.expressions.json_calls import rows_at_once
+from hintplan.runtime.expressions.shared_documents import with_shared_parts
 from hintplan.runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Computed, Day
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.types import to_arrow
@@ -65,7 +67,17 @@ def arrow_calc(operator: Calc, columns: Sequence[Column], metadata: Sequence[str
             return None
         condition = compile_filter(expression, schema)
     chosen = ((name, Chosen(name)) for name in metadata)
-    return ArrowCalc(columns=(*values, *chosen), condition=condition, at_once=rows_at_once(texts))
+    return ArrowCalc(columns=(*_sharing(values), *chosen), condition=condition, at_once=rows_at_once(texts))
+
+
+def _sharing(values: Sequence[tuple[str, ArrowValue]]) -> list[tuple[str, ArrowValue]]:
+    """Return ``values``, whose JSON functions parse each document of a column once."""
+    computed = {name: value.value for name, value in values if isinstance(value, Computed)}
+    shared = dict(zip(computed, with_shared_parts([value.expression for value in computed.values()]), strict=True))
+    return [
+        (name, Computed(replace(value.value, expression=shared[name])) if isinstance(value, Computed) else value)
+        for name, value in values
+    ]
 
 
 def _value(item: SelectItem, where: str, schema: pa.Schema, check: Check) -> ArrowValue | None:

@@ -27,7 +27,7 @@ from hintplan.plans.declarations.json_functions import call_fault
 from hintplan.plans.errors import RunError
 from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.constants import named_type, number_constant, span_of, text_constant
-from hintplan.runtime.expressions.json_calls import FUNCTIONS, over_texts
+from hintplan.runtime.expressions.json_calls import FUNCTIONS, JsonCall
 from hintplan.runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
 from hintplan.runtime.kernels.comparison import compare, compare_nested, holds, is_member, matches, not_distinct
 from hintplan.runtime.kernels.computation import compute, compute_wide, divide, remainder, shift
@@ -296,7 +296,7 @@ class _Compiler:
         if text.kind != pa.string() or isinstance(text, Constant) or not fit:
             raise self._refused(node)
         constants = tuple(argument.value.as_py() for argument in others if isinstance(argument, Constant))
-        return self._apply(node, partial(over_texts, name=name, constants=constants), (text,), kind)
+        return self._apply(node, JsonCall(name, constants), (text,), kind)
 
     def _arraysize(self, node: exp.ArraySize) -> Node:
         whole = self.compile(node.this)

@@ -6,13 +6,15 @@ This module knows no Spark; :mod:`hintplan.runtime.expressions.spark_columns` re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from hintplan.runtime.expressions import json_documents, json_quotes, json_writer
-from hintplan.runtime.expressions.json_columns import json_column
+from hintplan.runtime.expressions.json_columns import json_column, part_of
+from hintplan.runtime.expressions.json_parts import Part
 from hintplan.runtime.expressions.json_reader import REMEMBERED
 
 
@@ -45,10 +47,26 @@ def rows_at_once(expressions: Iterable[str]) -> int | None:
     return REMEMBERED if calls > 1 else None
 
 
-def over_texts(texts: pa.Array, *, name: str, constants: Sequence[Any]) -> pa.Array:
-    """Return the result of the function ``name`` for each text, with ``constants`` as its further arguments."""
-    function, kind = FUNCTIONS[name]
-    results = json_column(texts, name, *constants)
-    if results is None:
-        results = [function(text, *constants) for text in texts.to_pylist()]
-    return pa.array(results, kind)
+@dataclass(frozen=True, slots=True)
+class JsonCall:
+    """A call of the function ``name`` for each text, with ``constants`` as its further arguments.
+
+    ``parts`` are the parts of the same documents that the calls of an operator need, one for each call
+    (:mod:`hintplan.runtime.expressions.shared_documents`).
+    """
+
+    name: str
+    constants: tuple[Any, ...]
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def part(self) -> Part | None:
+        """The part of each document that the function needs; None if it reads each text by itself."""
+        return part_of(self.name, self.constants)
+
+    def __call__(self, texts: pa.Array) -> pa.Array:
+        function, kind = FUNCTIONS[self.name]
+        results = json_column(texts, self.name, self.constants, self.parts)
+        if results is None:
+            results = [function(text, *self.constants) for text in texts.to_pylist()]
+        return results if isinstance(results, pa.Array) else pa.array(results, kind)

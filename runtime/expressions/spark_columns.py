@@ -26,6 +26,7 @@ from hintplan.runtime.expressions.bounded import bounded
 from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.fewer_calls import fewer_calls
 from hintplan.runtime.expressions.json_calls import CALL, FUNCTIONS
+from hintplan.runtime.expressions.json_numbers import numbers_in_spark
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.shipping import in_tasks
 
@@ -40,12 +41,13 @@ def spark_expression(frame: DataFrame, expression: CheckedExpression) -> Column:
 
 def sql_over(frame: DataFrame, expression: CheckedExpression) -> str:
     """Return the same as Spark SQL; register hintplan's functions that it calls in the session of ``frame``."""
-    register_called(frame, expression)
 
     def types(texts: Sequence[str]) -> list[str]:
         typed = frame.select(*(F.expr(text).alias(f"c{i}") for i, text in enumerate(texts)))
         return [field.dataType.simpleString() for field in typed.schema.fields]
 
+    expression = numbers_in_spark(expression, types)
+    register_called(frame, expression)
     return bounded(wrapping(fewer_calls(expression), types))
 
 

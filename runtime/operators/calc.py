@@ -58,7 +58,10 @@ class ArrowCalc:
     at_once: int | None = None
 
     def __call__(self, rows: pa.Table) -> pa.Table:
-        if self.at_once is None or rows.num_rows <= self.at_once:
+        if self.at_once is None:
+            return self._of(rows)
+        rows = rows.combine_chunks()  # functions share what they compute from one array
+        if rows.num_rows <= self.at_once:
             return self._of(rows)
         starts = range(0, rows.num_rows, self.at_once)
         return pa.concat_tables([self._of(rows.slice(start, self.at_once)) for start in starts]).combine_chunks()

@@ -10,8 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hintplan.runtime.expressions import json_columns
-from hintplan.runtime.expressions.json_calls import FUNCTIONS, over_texts
+from hintplan.runtime.expressions import json_columns, json_parts
+from hintplan.runtime.expressions.json_calls import FUNCTIONS, JsonCall
+from hintplan.runtime.expressions.json_parts import Part
+from hintplan.runtime.expressions.shared_documents import with_shared_parts
+from hintplan.runtime.kernels.evaluation import Apply, EvaluatedRows, Read
 from tests.flink.function_values import TABLES
 
 CALLS: tuple[tuple[Any, ...], ...] = (
@@ -92,7 +95,7 @@ def differences(texts: list[str | None]) -> dict[Any, Any]:
     for name, *constants in CALLS:
         function, kind = FUNCTIONS[name]
         expected = pa.array([function(text, *constants) for text in texts], kind)
-        results = over_texts(pa.array(texts, pa.string()), name=name, constants=constants)
+        results = JsonCall(name, tuple(constants))(pa.array(texts, pa.string()))
         assert results.type == kind
         for text, *both in zip(texts, results.to_pylist(), expected.to_pylist(), strict=True):
             if repr(both[0]) != repr(both[1]):
@@ -127,10 +130,69 @@ def test_a_value_of_another_kind_on_the_path_is_read_like_any_other() -> None:
     assert differences([*texts, *parts, '{"a":1,"a":{"b":1}}', '{"a":{"b":1},"a":1}', '{"a":{"b":1},"a":{}}']) == {}
 
 
+def test_functions_of_one_column_share_its_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[int] = []
+
+    def counted(texts: pa.Array, parts: Any) -> Any:
+        reads.append(len(parts))
+        return json_parts.read_parts(texts, parts)
+
+    monkeypatch.setattr(json_columns, "read_parts", counted)
+    different = {}
+    for seed, size in ((13, 1), (14, 7), (15, 400)):
+        texts = [*documents(seed, size)]
+        column = pa.array(["before", *texts], pa.string()).slice(1)
+        chosen = random.Random(seed).sample(CALLS, 12)
+        for calls in (chosen, [chosen[0], chosen[0]], [call for call in CALLS if call[1] == "$.a"]):
+            read = Read(name="r.d", kind=pa.string())
+            nodes = [
+                Apply(function=JsonCall(name, tuple(rest)), args=(read,), kind=FUNCTIONS[name].kind, text="")
+                for name, *rest in calls
+            ]
+            reads.clear()
+            rows = EvaluatedRows(lambda _name, column=column: column, size)
+            for call, node in zip(calls, with_shared_parts(nodes), strict=True):
+                function, kind = FUNCTIONS[call[0]]
+                expected = pa.array([function(text, *call[1:]) for text in texts], kind)
+                if (given := node.on(rows)) != expected:
+                    different[call, size] = (given, expected)
+            assert len(reads) <= 1
+            assert json_columns._shared is None
+    assert different == {}
+
+
+def test_a_column_that_has_changed_is_read_again() -> None:
+    parts = (Part(("a",)), Part(("b",)))
+    first, second = (JsonCall("hp_json_value", (path,), parts) for path in ("$.a", "$.b"))
+    for each in range(3):
+        texts = pa.array([f'{{"a":{each},"b":"{each}"}}', "[]"])
+        assert first(texts).to_pylist() == [str(each), None]
+        if each != 1:  # in between, nothing asks for the second part
+            assert second(texts).to_pylist() == [str(each), None]
+    assert second(pa.array(['{"b":7}'])).to_pylist() == ["7"]
+    assert first(pa.array(['{"a":8}'])).to_pylist() == ["8"]
+
+
+def test_faults_that_prove_a_text_to_be_no_document_need_no_other_reader() -> None:
+    texts = ['{"a":1', '{"a":tru}', '{"a" 1}', "[1,]", '{"a":"\x01"}', "", "-", "[01]"]
+    left = ['{"a":1} x', "1 2", '{"a":"\\ud800"}', "[" * 1001, f"1{'0' * 1000}", None]
+    read = json_parts.read_parts(pa.array([*texts, '{"a":1}', *left], pa.string()), (Part(("a",)),))
+    assert read.broken == [*range(len(texts))]
+    assert sorted(read.left) == [*range(len(texts) + 1, len(texts) + 1 + len(left))]
+
+
+def test_ten_digits_are_found_wherever_they_are() -> None:
+    for before in range(12):
+        for digits in range(8, 13):
+            texts = pa.array(["x" * before, "12345678901234567890"[:digits] + "x", "1,2"])
+            assert json_parts._has_ten_digits(texts) or digits < 10
+            assert not json_parts._has_ten_digits(pa.array(["x" * before + "123456", "a1b2c3"]))
+
+
 def test_without_msgspec_a_column_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = pa.array([json.dumps({"a": {"b": number / 8}}) for number in range(5)] + ["{} x", None])
-    fast = over_texts(texts, name="hp_json_value", constants=("$.a.b",))
-    monkeypatch.setattr(json_columns, "msgspec", None)
-    assert json_columns.json_column(texts, "hp_json_value", "$.a.b") is None
-    slow = over_texts(texts, name="hp_json_value", constants=("$.a.b",))
+    fast = JsonCall("hp_json_value", ("$.a.b",))(texts)
+    monkeypatch.setattr(json_parts, "msgspec", None)
+    assert json_columns.json_column(texts, "hp_json_value", ("$.a.b",)) is None
+    slow = JsonCall("hp_json_value", ("$.a.b",))(texts)
     assert fast.to_pylist() == slow.to_pylist() == ["0.0", "0.125", "0.25", "0.375", "0.5", None, None]
