@@ -20,8 +20,10 @@ from hintplan.plans.connectors.files.formats import (
     IDLE,
     INSTEAD_OF_FORMATS,
     REFUSED,
+    TEXTS,
     check_format,
     stored_columns,
+    why_spark_parses,
 )
 from hintplan.plans.connectors.options import option
 from hintplan.plans.connectors.reach import Place, file_place
@@ -45,7 +47,7 @@ _NO_POLICIES = {
 _NO_DELAY = "each micro-batch commits its partitions, and a job without rows has no batches"
 _LOOKED_UP = ("csv", "json", "parquet", "orc")
 _OF_PARTITIONS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP")
-_IN_ARROW = ("parquet",)
+_IN_ARROW = ("csv", "json", "parquet")
 """The formats that workers read in Arrow."""
 _TITLES = {"avro": "Avro", "raw": "raw text"}
 _SCHEMES = ("", "file", "s3", "s3a", "hdfs")
@@ -218,7 +220,8 @@ class Filesystem(Readable, Writable, LookedUp):
         if scheme not in _SCHEMES:
             return f"{scheme}://"
         nested = (c.name for c in table.columns if c.name in columns and parse_type(c.type).children)
-        return next((f"nested column {name}" for name in nested), None)
+        reason = next((f"nested column {name}" for name in nested), None)
+        return why_spark_parses(table, columns) if reason is None and file_format in TEXTS else reason
 
     def sink_kinds(self, table: Table) -> RowKinds:
         return ALL_KINDS if table.options.get("sink.changelog", "").lower() == "true" else INSERT_ONLY

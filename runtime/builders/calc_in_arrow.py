@@ -21,6 +21,7 @@ from hintplan.runtime.expressions.condition import compile_filter
 from hintplan.runtime.expressions.exact import exact_value, is_exact
 from hintplan.runtime.expressions.json_calls import rows_at_once
 from hintplan.runtime.expressions.shared_documents import with_shared_parts
+from hintplan.runtime.kernels.pairs import JoinCondition
 from hintplan.runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Computed, Day
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.types import to_arrow
@@ -60,14 +61,17 @@ def arrow_calc(operator: Calc, columns: Sequence[Column], metadata: Sequence[str
         if value is None:
             return None
         values.append((item.name, value))
-    condition = None
+    condition, conjuncts = None, tuple[JoinCondition, ...]()
     if operator.filter is not None:
         expression = check(operator.filter, "filter")
         if not is_exact(expression, schema):
             return None
         condition = compile_filter(expression, schema)
+        conjuncts = tuple(compile_filter(part, schema) for part in expression.conjuncts())
     chosen = ((name, Chosen(name)) for name in metadata)
-    return ArrowCalc(columns=(*_sharing(values), *chosen), condition=condition, at_once=rows_at_once(texts))
+    return ArrowCalc(
+        columns=(*_sharing(values), *chosen), condition=condition, conjuncts=conjuncts, at_once=rows_at_once(texts)
+    )
 
 
 def _sharing(values: Sequence[tuple[str, ArrowValue]]) -> list[tuple[str, ArrowValue]]:

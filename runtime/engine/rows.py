@@ -9,11 +9,14 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -51,6 +54,26 @@ Step = Callable[[pa.Table], pa.Table]
 """Transforms rows, each table independently of the others; picklable."""
 
 
+@runtime_checkable
+class Dropping(Protocol):
+    """A step that drops rows by a condition."""
+
+    def drops(self, rows: pa.Table, unknown: Sequence[Set[str]]) -> npt.NDArray[np.bool_]:
+        """Return a mask of the rows that it drops whatever the values are of the columns ``unknown`` in a row."""
+
+
+class ReadBefore(ABC):
+    """A ``Read`` that depends on the first step: a source may read a row only if this step needs it."""
+
+    @abstractmethod
+    def __call__(self, batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
+        """Return the rows."""
+
+    @abstractmethod
+    def before(self, step: Step | Marking) -> Read:
+        """Return the same function for rows that ``step`` transforms first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedFor:
     """The ``operator``, and the number of its input, for which a frame has packed rows in the right partitions."""
@@ -80,7 +103,8 @@ class ArrowRows:
 
     def then(self, step: Step | Marking, schema: pa.Schema) -> ArrowRows:
         """Return these rows after a further ``step``, which yields ``schema``."""
-        return replace(self, steps=(*self.steps, step), schema=schema, packed=None)
+        read = self.read.before(step) if isinstance(self.read, ReadBefore) and not self.steps else self.read
+        return replace(self, read=read, steps=(*self.steps, step), schema=schema, packed=None)
 
     @property
     def transformations(self) -> tuple[Step, ...]:

@@ -5,9 +5,11 @@ Executors run it, so it loads no parser. :mod:`hintplan.runtime.builders.calc` d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hintplan.runtime.kernels.pairs import JoinCondition
@@ -50,11 +52,13 @@ class Computed:
 class ArrowCalc:
     """A calc over tables: it keeps the rows for which ``condition`` holds, and computes ``columns``, by output name.
 
-    ``at_once`` is the number of rows to compute at a time; None computes all rows at once.
+    ``conjuncts`` are the parts of the condition between its top-level ANDs. ``at_once`` is the number of rows to
+    compute at a time; None computes all rows at once.
     """
 
     columns: tuple[tuple[str, ArrowValue], ...]
     condition: JoinCondition | None
+    conjuncts: tuple[JoinCondition, ...] = ()
     at_once: int | None = None
 
     def __call__(self, rows: pa.Table) -> pa.Table:
@@ -65,6 +69,17 @@ class ArrowCalc:
             return self._of(rows)
         starts = range(0, rows.num_rows, self.at_once)
         return pa.concat_tables([self._of(rows.slice(start, self.at_once)) for start in starts]).combine_chunks()
+
+    def drops(self, rows: pa.Table, unknown: Sequence[Set[str]]) -> npt.NDArray[np.bool_]:
+        """Return which rows the condition drops, whatever the values of the columns are that are ``unknown`` in them.
+
+        A conjunct counts only in rows in which all of its columns are known.
+        """
+        dropped = np.zeros(rows.num_rows, np.bool_)
+        for conjunct in self.conjuncts:
+            is_known = np.array([unknown[row].isdisjoint(conjunct.right) for row in range(rows.num_rows)], np.bool_)
+            dropped |= is_known & ~conjunct.holds(rows.select([]), rows, rows.num_rows)
+        return dropped
 
     def _of(self, rows: pa.Table) -> pa.Table:
         if self.condition is not None:

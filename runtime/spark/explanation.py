@@ -89,7 +89,8 @@ def explained(error: BaseException, tables: FailedTables = NO_TABLES) -> Explana
     text = evidence(error)
     if broken := broken_constraint(text):
         return broken
-    if "Traceback (most recent call last)" in text:
+    is_of_reader = re.search(r"^\S*RunError: \[MALFORMED_RECORD_IN_PARSING\]", text, re.MULTILINE)
+    if "Traceback (most recent call last)" in text and not is_of_reader:
         return None  # the error of Python code needs no further explanation
     explanation = _malformed_row(text, tables) or _no_room(text) or _no_broker(text, tables)
     return explanation or next((explanation for explain in _FAULTS if (explanation := explain(text)) is not None), None)

@@ -9,9 +9,10 @@ tables.orders.options.csv.null-literal: 'csv.null-literal' belongs to the format
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from hintplan.plans.connectors.columns import BINARY, NESTED, avro_misfit, physical, refuse_types, with_other_keys
+from hintplan.plans.connectors.files.csv_marks import why_spark_splits
 from hintplan.plans.connectors.options import option
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.plans.declarations.types import DataType, parse_type
@@ -82,6 +83,11 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         description="true: TIMESTAMP is timestamp-millis in Avro; false: local-timestamp-millis.",
     ),
 )
+
+_MOST_SCALE = 18
+"""The maximum scale of a DECIMAL for which Arrow computes the same number as Spark from every text."""
+_CORRUPT_IN_SPARK = "_corrupt_record"
+"""Spark does not read a column of this name from a file."""
 
 _RULES = "a sink closes its files at the end of each micro-batch; set 'source.max-files-per-trigger', or the trigger"
 _COMMITS = "each micro-batch commits the partitions to which it adds files; watermarks and policy classes are not used"
@@ -165,6 +171,25 @@ def check_format(path: str, table: Table) -> Iterator[Diagnostic]:
 def stored_columns(table: Table) -> tuple[TableColumn, ...]:
     """Return the columns that files hold. Directory names hold the others."""
     return tuple(column for column in physical(table) if column.name not in table.partitioned_by)
+
+
+def why_spark_parses(table: Table, columns: Collection[str]) -> str | None:
+    """Return the reason why Spark reads these columns of a text format, or None if workers can."""
+    file_format = table.options["format"]
+    if (key := f"{file_format}.ignore-parse-errors") in table.options and table.options[key].lower() == "true":
+        return key
+    if file_format == "csv" and (reason := why_spark_splits(table)) is not None:
+        return reason
+    stored = {column.name: parse_type(column.type) for column in stored_columns(table)}
+    if _CORRUPT_IN_SPARK in stored:
+        return f"column {_CORRUPT_IN_SPARK}"
+    read = {name: data_type for name, data_type in stored.items() if name in columns}
+    if not read and table.options.get("source.changelog", "false").lower() == "false":
+        return "no column of the files is read"
+    for name, data_type in read.items():
+        if data_type.root == "DECIMAL" and (data_type.scale or 0) > _MOST_SCALE:
+            return f"{data_type} column {name}"
+    return None
 
 
 def is_legacy(table: Table) -> bool:

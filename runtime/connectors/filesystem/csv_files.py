@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
+from hintplan.plans.connectors.files.csv_marks import delimiter_of, is_quoted
 from hintplan.plans.connectors.files.formats import stored_columns
 from hintplan.plans.connectors.table import option
 from hintplan.plans.declarations.tables import Table
@@ -37,27 +38,19 @@ class LastColumn:
     is_wrong: Column
 
 
-def is_quoted(table: Table) -> bool:
-    """Return true if fields may be in quotes."""
-    return option(table, "csv.disable-quote-character") != "true"
-
-
-def may_break_lines(table: Table) -> bool:
-    """Return true if a row of the table's files may contain line breaks."""
-    texts = any(parse_type(column.type).is_text for column in stored_columns(table))
-    return table.options["format"] == "csv" and is_quoted(table) and texts
-
-
 def with_last_as_text(schema: StructType) -> StructType:
     """Return ``schema`` with a text type for the last column."""
     *leading, last = schema.fields
     return StructType([*leading, StructField(last.name, StringType())])
 
 
-def last_column(schema: StructType, table: Table) -> LastColumn:
-    """Return the last column of ``schema``, for rows that were read with the schema of :func:`with_last_as_text`."""
+def last_column(schema: StructType, table: Table, raw: Column | None = None) -> LastColumn:
+    """Return the last column of ``schema``, for rows that were read with the schema of :func:`with_last_as_text`.
+
+    ``raw`` is the text in these rows.
+    """
     field = schema.fields[-1]
-    raw = F.col(quoted(field.name))
+    raw = F.col(quoted(field.name)) if raw is None else raw
     text = F.when(F.endswith(raw, F.lit("\r")), _without_last(raw, table)).otherwise(raw)
     if isinstance(field.dataType, StringType):
         return LastColumn(name=field.name, value=text, text=text, is_wrong=F.lit(False))
@@ -91,7 +84,7 @@ def as_rows(rows: DataFrame, name: str, table: Table) -> DataFrame:
         rows = rows.withColumn(only.name, F.coalesce(value, failure))
     if is_quoted(table):
         return rows
-    delimiter = (option(table, "csv.field-delimiter") or ",").replace("\\t", "\t")
+    delimiter = delimiter_of(table)
     special = f"\r\n\0{delimiter}{option(table, 'csv.escape-character') or ''}"
     texts = {
         column.name: _plain(F.col(quoted(column.name)), name, column.name, delimiter, special)

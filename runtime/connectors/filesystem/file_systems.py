@@ -10,7 +10,7 @@ the same server with the same credentials.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,15 +45,12 @@ _TUNING = (
 
 def why_spark_only(spark: SparkSession, path: str) -> str | None:
     """Return the reason why workers cannot open files at ``path`` as Spark does, or None; not for Spark Connect."""
-    jvm: Any = spark.sparkContext._jvm
-    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-    system = hadoop_path.getFileSystem(hadoop)
-    url = str(system.makeQualified(hadoop_path).toString())
-    scheme = urlsplit(str(system.getUri().toString())).scheme
+    url, scheme = _qualified(spark, path)
     if scheme == "file":
         return None
     if scheme in s3.SCHEMES:
+        jvm: Any = spark.sparkContext._jvm
+        hadoop = spark.sparkContext._jsc.hadoopConfiguration()
         defaults = jvm.org.apache.hadoop.conf.Configuration(False)
         defaults.addResource("core-default.xml")
         found, usual = (dict(conf.getPropsWithPrefix(_PREFIX)) for conf in (hadoop, defaults))
@@ -63,6 +60,24 @@ def why_spark_only(spark: SparkSession, path: str) -> str | None:
     else:
         reason = None if scheme == "hdfs" else f"{scheme}://"
     return reason or _lacks(spark, scheme) or _unreachable(url)
+
+
+def file_sizes(spark: SparkSession, path: str, *, below: bool) -> Iterator[int]:
+    """Yield the sizes of the files at ``path``, or also ``below`` it; :func:`why_spark_only` has found no reason."""
+    url, scheme = _qualified(spark, path)
+    system, inner = (pafs.LocalFileSystem(), url.removeprefix("file:")) if scheme == "file" else opened(url)
+    place = system.get_file_info(inner.rstrip("/") or "/")
+    is_directory = place.type == pafs.FileType.Directory
+    entries = system.get_file_info(pafs.FileSelector(place.path, recursive=below)) if is_directory else [place]
+    yield from (entry.size for entry in entries if entry.is_file)
+
+
+def _qualified(spark: SparkSession, path: str) -> tuple[str, str]:
+    """Return the absolute URL of ``path`` as Hadoop writes it, and its scheme."""
+    jvm: Any = spark.sparkContext._jvm
+    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+    system = hadoop_path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    return str(system.makeQualified(hadoop_path).toString()), urlsplit(str(system.getUri().toString())).scheme
 
 
 def _differs(

@@ -23,37 +23,48 @@ ReadFile = Callable[[str, pa.Schema, str], Iterator[tuple[pa.Table, int]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedFiles:
-    """Reads the listed files of table ``name`` with ``read_file``; picklable.
+class FileRows:
+    """The columns of rows of files.
 
     ``stored`` are the columns to read from a file. ``schema`` are the columns of the result: stored ones, columns of
     the list, and the row kinds of a changelog, whose rows may be ``upserts``.
     """
 
-    name: str
-    read_file: ReadFile
     stored: pa.Schema
     schema: pa.Schema
     upserts: bool
+
+    def whole(self, stored: pa.Table, listed: Callable[[str], pa.Array]) -> pa.Table:
+        """Return rows with all columns: ``listed`` returns the values of a column of the list for ``stored`` rows."""
+        columns = []
+        for field in self.schema:
+            if field.name == KIND:
+                columns.append(kinds_in_arrow(stored[OP], upserts=self.upserts))
+            elif field.name in self.stored.names:
+                columns.append(stored[field.name])
+            else:
+                columns.append(listed(field.name).cast(field.type))
+        return pa.table(columns, schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFiles:
+    """Reads the ``rows`` of the listed files of table ``name`` with ``read_file``; picklable."""
+
+    name: str
+    read_file: ReadFile
+    rows: FileRows
 
     def __call__(self, batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
         uncounted = 0
         for batch in batches:
             uncounted -= batch.num_rows  # Spark has already counted one row per path
             for index, path in enumerate(batch.column(FILE).to_pylist()):
-                of_file = {name: batch.column(name)[index] for name in batch.schema.names}
-                for rows, size in self.read_file(path, self.stored, self.name):
+                for stored, size in self.read_file(path, self.rows.stored, self.name):
                     uncounted += size
-                    yield self._whole(rows, size, of_file)
+                    yield self.rows.whole(stored, _repeated(batch, index, size))
         report.metrics.append(uncounted)
 
-    def _whole(self, rows: pa.Table, size: int, of_file: dict[str, pa.Scalar]) -> pa.Table:
-        columns = []
-        for field in self.schema:
-            if field.name == KIND:
-                columns.append(kinds_in_arrow(rows[OP], upserts=self.upserts))
-            elif field.name in self.stored.names:
-                columns.append(rows[field.name])
-            else:
-                columns.append(pa.repeat(of_file[field.name].cast(field.type), size))
-        return pa.table(columns, schema=self.schema)
+
+def _repeated(batch: pa.RecordBatch, row: int, size: int) -> Callable[[str], pa.Array]:
+    return lambda column: pa.repeat(batch.column(column)[row], size)

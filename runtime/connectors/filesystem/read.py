@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StringType, StructType
 
+from hintplan.plans.connectors.files.csv_marks import may_break_lines
 from hintplan.plans.connectors.files.formats import TEXTS, stored_columns
 from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.connectors.table import option
@@ -35,12 +36,11 @@ from hintplan.runtime.connectors.filesystem.avro_files import require_avro_files
 from hintplan.runtime.connectors.filesystem.csv_files import (
     LastColumn,
     last_column,
-    may_break_lines,
     or_failure,
     with_last_as_text,
 )
-from hintplan.runtime.connectors.filesystem.file_systems import why_spark_only
-from hintplan.runtime.connectors.filesystem.in_arrow import FILE, ListedFiles
+from hintplan.runtime.connectors.filesystem.file_systems import file_sizes, why_spark_only
+from hintplan.runtime.connectors.filesystem.in_arrow import FILE, FileRows, ListedFiles
 from hintplan.runtime.connectors.filesystem.metadata import metadata_columns
 from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL, read_parquet
 from hintplan.runtime.connectors.filesystem.partitions import in_partitions, partition_values
@@ -56,6 +56,7 @@ from hintplan.runtime.connectors.filesystem.source_files import (
 )
 from hintplan.runtime.connectors.filesystem.spark_options import read_options, spark_format
 from hintplan.runtime.connectors.filesystem.stored import read_values, stored_schema
+from hintplan.runtime.connectors.filesystem.text_files import LARGE, rows_of_text
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.engine.rows import UNCOUNTED, ArrowRows
 from hintplan.runtime.operator import KIND
@@ -69,6 +70,8 @@ Reader = TypeVar("Reader", DataFrameReader, DataStreamReader)
 CORRUPT = "__corrupt"
 _EVERY_AGE = "100000000d"
 """Longer than any two modification times are apart: Spark skips files that are older than the newest one by more."""
+_PRUNING = "spark.sql.csv.parser.columnPruning.enabled"
+"""Without it, Spark also checks the columns of CSV that a plan does not read."""
 _NO_PATH = "the path cannot be listed"
 """No reason to show: ``read_stream`` raises the error."""
 
@@ -87,6 +90,8 @@ class FileReader(FileSource, ArrowSource):
         spark, table, path = read.spark, read.table, read.table.options["path"]
         if is_remote(spark):
             return "the file system of Spark Connect is unknown"
+        if table.options["format"] == "csv" and spark.conf.get(_PRUNING, "true") == "false":
+            return f"{_PRUNING} is false"
         try:
             if table.partitioned_by:
                 if not path_exists(spark, path):
@@ -112,7 +117,13 @@ class FileReader(FileSource, ArrowSource):
         of_files = partition_values(files, name, table) | metadata_columns(files, table)
         constant = [value.alias(column) for column, value in of_files.items() if column in read.columns]
         order = _row_order(files) if read.row_order else []
-        return _rows_of(files.select(F.col("path").alias(FILE), *constant, *order), read)
+        listed, rows = [*constant, *order], _file_rows(read)
+        if table.options["format"] in TEXTS:
+            tasks = None if may_break_lines(table) else _tasks_for_pieces(spark, path, below=below)
+            return rows_of_text(files, listed, rows, name, table, _parser(table), pieces=tasks)
+        reading = ListedFiles(name=name, read_file=read_parquet, rows=rows)
+        frame = files.select(F.col("path").alias(FILE), *listed)
+        return ArrowRows(frame=frame, read=reading, schema=rows.schema, metrics=((UNCOUNTED, "sum"),))
 
     def read_batch(self, read: TableRead) -> DataFrame:
         """Return the current files as a batch."""
@@ -135,23 +146,35 @@ def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
     return reader.option("maxFilesPerTrigger", files) if files else reader
 
 
-def _rows_of(files: DataFrame, read: TableRead) -> ArrowRows:
-    """Return the rows that workers read from the listed ``files``."""
+def _tasks_for_pieces(spark: SparkSession, path: str, *, below: bool) -> int | None:
+    """Return the number of tasks that read pieces of files, or None if no file is large."""
+    if not any(size > LARGE for size in file_sizes(spark, path, below=below)):
+        return None
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def _file_rows(read: TableRead) -> FileRows:
+    """Return the columns of the rows that workers read."""
     table, changelog = read.table, option(read.table, "source.changelog")
     types = {column.name: to_arrow(column.type) for column in table.columns if column.name in read.columns}
     in_files = {column.name for column in stored_columns(table)}
     kind = [] if changelog == "false" else [(KIND, pa.int8())]
     op = [] if changelog == "false" else [(OP, pa.string())]
-    rows = ListedFiles(
-        name=read.name,
-        read_file=read_parquet,
+    return FileRows(
         stored=pa.schema([*((column, types[column]) for column in read.columns if column in in_files), *op]),
         schema=pa.schema(
             [*((column, types[column]) for column in read.columns), *kind, *(ROW_ORDER if read.row_order else ())]
         ),
         upserts=changelog == "upsert",
     )
-    return ArrowRows(frame=files, read=rows, schema=rows.schema, metrics=((UNCOUNTED, "sum"),))
+
+
+def _parser(table: Table) -> tuple[StructType, dict[str, str]]:
+    """Return the schema and the options with which Spark's parser reads the files of ``table``."""
+    schema = stored_schema(table)
+    if option(table, "source.changelog") != "false":
+        schema = schema.add(OP, StringType())
+    return schema, read_options(table, breaks_lines=may_break_lines(table))
 
 
 def _load(read: TableRead, reader: Reader, load: Callable[[Reader, str], DataFrame]) -> DataFrame:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+from hintplan.plans.connectors.files.csv_marks import delimiter_of, is_quoted
 from hintplan.plans.connectors.files.formats import TEXTS, is_legacy, stored_columns
 from hintplan.plans.connectors.table import option
 from hintplan.plans.declarations.tables import Table
-from hintplan.runtime.connectors.filesystem.csv_files import LINE_BREAK, is_quoted
+from hintplan.runtime.connectors.filesystem.csv_files import LINE_BREAK
 from hintplan.runtime.connectors.filesystem.row_kinds import OP
 from hintplan.runtime.connectors.messages.avro_values import record_schema
 
@@ -69,7 +70,7 @@ def _format_options(table: Table) -> dict[str, str]:
         return {}
     quote = option(table, "csv.quote-character") or "" if is_quoted(table) else ""
     options = {
-        "sep": (option(table, "csv.field-delimiter") or ",").replace("\\t", "\t"),
+        "sep": delimiter_of(table),
         "quote": quote,
         "escape": option(table, "csv.escape-character") or quote,
     }

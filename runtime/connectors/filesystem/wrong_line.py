@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
+from hintplan.plans.connectors.files.csv_marks import may_break_lines
 from hintplan.plans.connectors.files.formats import TEXTS
 from hintplan.plans.connectors.table import option
 from hintplan.plans.declarations.tables import Table
-from hintplan.runtime.connectors.filesystem.csv_files import last_column, may_break_lines, with_last_as_text
+from hintplan.runtime.connectors.filesystem.csv_files import last_column, with_last_as_text
 from hintplan.runtime.connectors.filesystem.read import CORRUPT, has_undeclared_partitions, is_wrong
 from hintplan.runtime.connectors.filesystem.row_kinds import OP
 from hintplan.runtime.connectors.filesystem.source_files import load_batch

@@ -34,7 +34,7 @@ def plan_file(plan_text: str, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "plans", "most"), [("--help", 0, 16), ("validate", 1, 151), ("explain", 1, 154), ("diff", 2, 162)]
+    ("command", "plans", "most"), [("--help", 0, 16), ("validate", 1, 152), ("explain", 1, 155), ("diff", 2, 163)]
 )
 def test_a_command_loads_no_more_modules_than_it_needs(command: str, plans: int, most: int, plan_file: Path) -> None:
     names = loaded(command, *[plan_file] * plans)

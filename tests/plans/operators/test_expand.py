@@ -51,7 +51,7 @@ def test_keys_of_all_sets_stay_not_null_and_others_do_not(plan: Plan) -> None:
 
 
 def test_explain_lists_the_sets(plan: Plan) -> None:
-    (line,) = (line for line in plan_tree(plan).splitlines() if "expand_orders" in line)
+    (line,) = (line for line in plan_tree(plan).splitlines() if "expand_orders" in line and "scan_" not in line)
     assert line.split("expand_orders")[1].strip() == "GROUPING SETS (country, city), (country), ()"
 
 

@@ -138,7 +138,7 @@ def test_explain_shows_windows_states_and_delays() -> None:
         "      │  windowAggregateState  bid until the watermark passes the window",
         "      └─ watermark_bid             ts - 4 s",
         "         │  watermark              delay 4 s (table) · idle-timeout never",
-        "         └─ scan_bid               filesystem · 4 of 4 columns · read by Spark: JSON",
+        "         └─ scan_bid               filesystem · 4 of 4 columns · read in Arrow",
     ]
 
 

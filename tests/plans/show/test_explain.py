@@ -25,8 +25,8 @@ sink_result                        print
       │  leftState   o             3 d     edit · hint 1 d · config 1 h
       │  rightState  c             20 d    hint · config 1 h
       ├─ calc_o                    WHERE o_total > 0 · net = o_total * 0.8
-      │  └─ scan_orders            filesystem · 2 of 5 columns · read by Spark: JSON
-      └─ scan_customers            filesystem · 2 of 3 columns · read by Spark: JSON"""
+      │  └─ scan_orders            filesystem · 2 of 5 columns · read in Arrow if Arrow computes calc_o
+      └─ scan_customers            filesystem · 2 of 3 columns · read in Arrow"""
     )
 
 
@@ -102,8 +102,9 @@ def test_every_kind_of_operator_has_its_words(plan: Plan) -> None:
     assert words["aggregate_u"] == "DISTINCT o_id"
     assert words["union_u"] == "UNION ALL of 2 inputs"
     assert words["calc_x"] == "SELECT o_id, o_custkey"
-    assert words["scan_orders"] == "filesystem · 2 of 5 columns · read by Spark: JSON"
-    assert words["scan_orders_in_late"] == "orders · filesystem · 2 of 5 columns · read by Spark: JSON"
+    scanned = "filesystem · 2 of 5 columns · read by Spark: Spark computes union_u"
+    assert words["scan_orders"] == scanned
+    assert words["scan_orders_in_late"] == f"orders · {scanned}"
 
 
 def test_joins_are_told_apart(plan: Plan) -> None:
