@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,19 @@ def events(table: Table) -> list[Event]:
     return [(row.get("op", "+I"), tuple(value(row.get(n), t) for n, t in types.items())) for row in rows]
 
 
+def cut(table: Table, rows: list[Event], count: int) -> list[list[Event]]:
+    """Rows in so many parts, none of them late: Flink read each of these tables before its first watermark."""
+    names = [column.name for column in table.columns]
+    bounds = [number * len(rows) // count for number in range(count + 1)]
+    if count > 1 and table.watermark is not None and table.watermark.column in names:
+        place = names.index(table.watermark.column)
+        rows = sorted(rows, key=lambda event: (event[1][place] is not None, event[1][place] or 0))
+        times = [event[1][place] for event in rows]
+        # A row at the watermark is late, so rows of one time are in one part.
+        bounds = [bisect_left(times, times[bound]) if 0 < bound < len(rows) else bound for bound in bounds]
+    return [rows[begin:end] for begin, end in pairwise(bounds)]
+
+
 def sources_of(plan: Plan) -> list[str]:
     return sorted({operator.table for operator in plan.scans if isinstance(operator, Scan)})
 
@@ -124,9 +139,9 @@ def test_each_sink_ends_with_the_rows_that_flink_left(name: str, count: int, spa
     plan = compiled(name)
     sources = {table: events(plan.tables[table]) for table in sources_of(plan)}
     stream = Stream(plan, spark)
+    parts = {table: cut(plan.tables[table], rows, count) for table, rows in sources.items()}
     for number in range(count):
-        part = {t: rows[number * len(rows) // count : (number + 1) * len(rows) // count] for t, rows in sources.items()}
-        stream.batch(part)
+        stream.batch({table: of_table[number] for table, of_table in parts.items()})
     stream.end()
     found = {sink: Counter(text(row) for row in rows) for sink, rows in stream.results().items()}
     assert found == wanted(name, plan)

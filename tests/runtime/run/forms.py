@@ -56,7 +56,7 @@ FORMS: dict[str, tuple[str, list[Row]]] = {
     ),
     "deduplicate": (
         "SELECT {}, id, k FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS n FROM t) WHERE n = 1",
-        [(2, "a"), (5, "b")],
+        [(2, "a"), (3, "b")],
     ),
     "top-n": (
         "SELECT {}, id, CAST(n AS STRING) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS n "
@@ -105,7 +105,8 @@ FORMS: dict[str, tuple[str, list[Row]]] = {
         [(4, "a")],
     ),
 }
-"""By name a query and its rows. The watermark comes to 2 s with the first part, so row 5 is late for its second."""
+"""By name a query and its rows. The watermark comes to 2 s with the first part, so row 5 is late for its
+second, and row 3 has become the first row of its key."""
 
 
 def plan_of(directory: Path) -> Plan:
