@@ -27,6 +27,7 @@ from hintplan.runtime.expressions.checked import CheckedExpression
 from hintplan.runtime.expressions.fewer_calls import fewer_calls
 from hintplan.runtime.expressions.json_calls import CALL, FUNCTIONS
 from hintplan.runtime.expressions.json_numbers import numbers_in_spark
+from hintplan.runtime.expressions.json_texts import texts_in_spark
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.shipping import in_tasks
 
@@ -46,7 +47,7 @@ def sql_over(frame: DataFrame, expression: CheckedExpression) -> str:
         typed = frame.select(*(F.expr(text).alias(f"c{i}") for i, text in enumerate(texts)))
         return [field.dataType.simpleString() for field in typed.schema.fields]
 
-    expression = numbers_in_spark(expression, types)
+    expression = texts_in_spark(numbers_in_spark(expression, types), types)
     register_called(frame, expression)
     return bounded(wrapping(fewer_calls(expression), types))
 

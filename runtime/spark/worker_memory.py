@@ -14,7 +14,7 @@ import os
 
 from pyspark import SparkContext
 
-_SETTINGS = {
+SETTINGS = {
     "MALLOC_MMAP_THRESHOLD_": str(256 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
     "MIMALLOC_PURGE_DELAY": "60000",
@@ -27,6 +27,6 @@ def keep_free_memory(context: SparkContext) -> None:
     A variable of this process, or a setting ``spark.executorEnv.*``, has precedence.
     """
     conf = context.getConf()
-    for name, value in _SETTINGS.items():
+    for name, value in SETTINGS.items():
         if name not in os.environ and not conf.contains(f"spark.executorEnv.{name}"):
             context.environment.setdefault(name, value)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hintplan.plans.declarations.types import DataType
-from hintplan.runtime.connectors.filesystem.text_values import FLOATING, column_of, has_negative_zero
+from hintplan.runtime.connectors.filesystem.text_values import FLOATING, are_plain_numbers, column_of, has_negative_zero
 from hintplan.runtime.types import to_arrow
 
 Columns = dict[str, pa.Array]
@@ -59,7 +59,7 @@ def columns_alike(
     marks = np.frombuffer(data, np.uint8)
     if np.count_nonzero(marks < _BLANK) != len(ends):
         return None
-    quotes = np.flatnonzero(marks == _QUOTE)
+    quotes = np.flatnonzero(marks == _QUOTE).astype(np.int32)
     last_quotes = _quotes_before(quotes, starts, ends)
     first_quotes = np.concatenate(([0], last_quotes[:-1]))
     others = np.zeros(len(ends), bool)
@@ -174,7 +174,10 @@ def _places(
     begins = [literal + len(value.before) for literal, value in zip(literals, values, strict=False)]
     for begin, end in zip(begins, literals[1:], strict=True):
         alike &= begin <= end
-    return alike, [(begin[alike], end[alike]) for begin, end in zip(begins, literals[1:], strict=True)]
+    places = zip(begins, literals[1:], strict=True)
+    if alike.all():
+        return alike, list(places)
+    return alike, [(begin[alike], end[alike]) for begin, end in places]
 
 
 def _are_at(windows: np.ndarray[Any, Any], places: np.ndarray[Any, Any], text: bytes) -> np.ndarray[Any, Any]:
@@ -210,7 +213,7 @@ def _columns(
         offsets[::2], offsets[1::2] = begin, end
         texts = pa.StringArray.from_buffers(2 * count - 1, pa.py_buffer(offsets), buffer).take(every_second)
         if not value.is_text:
-            if not pc.all(pc.match_substring_regex(texts, _SCALAR)).as_py():
+            if not (are_plain_numbers(texts) or pc.all(pc.match_substring_regex(texts, _SCALAR)).as_py()):
                 return None
             if data_type is not None and data_type.root not in _WITHOUT_QUOTES:
                 if not pc.all(pc.equal(texts, "null")).as_py():

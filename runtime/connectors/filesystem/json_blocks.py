@@ -133,8 +133,8 @@ def _plain(data: bytes) -> tuple[bytes, np.ndarray[Any, Any], np.ndarray[Any, An
     except pa.ArrowInvalid:  # not UTF-8
         return None
     marks = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(marks == ord("\n"))
-    starts = np.concatenate(([0], ends[:-1] + 1))
+    ends = np.flatnonzero(marks == ord("\n")).astype(np.int32)
+    starts = np.concatenate((np.zeros(1, np.int32), ends[:-1] + 1))
     # So no object is in two lines: between a closing and an opening brace inside an object, there would be a comma.
     if not ((marks[starts] == ord("{")).all() and (marks[ends - 1] == ord("}")).all()):
         return None

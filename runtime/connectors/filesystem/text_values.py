@@ -21,6 +21,7 @@ TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 BINARIES = ("BYTES", "BINARY", "VARBINARY")
 TEXTS = ("STRING", "CHAR", "VARCHAR")
 
+_MINUS, _DOT, _SLASH, _ZERO, _NINE = (np.uint8(ord(mark)) for mark in "-./09")
 _OF_INTEGERS = b"-0123456789"
 _OF_DECIMALS = b"+-.0123456789"
 _OF_NUMBERS = b"+-.0123456789Ee"
@@ -51,6 +52,37 @@ def is_exact(column: pa.Array, data_type: DataType) -> bool:
         except pa.ArrowInvalid:
             return False
     return True
+
+
+def are_plain_numbers(texts: pa.Array) -> bool:
+    """Return true if all ``texts`` are JSON numbers without an exponent; false may also be the answer for a NULL."""
+    if texts.null_count:
+        return False
+    starts, characters = _characters(texts)
+    first = int(starts[0])
+    starts, found = starts - first, characters[first : int(starts[-1])]
+    begins, sizes = starts[:-1], np.diff(starts)
+    if not sizes.size or not sizes.min() or (found - _MINUS > _NINE - _MINUS).any() or (found == _SLASH).any():
+        return False
+    is_negative = found[begins] == _MINUS
+    negative = int(np.count_nonzero(is_negative))
+    if np.count_nonzero(found == _MINUS) != negative:
+        return False
+    if negative:
+        if sizes[is_negative].min() == 1:
+            return False
+        begins, sizes = begins + is_negative, sizes - is_negative
+    if (found[begins] < _ZERO).any():
+        return False
+    dots = np.flatnonzero(found == _DOT)
+    if dots.size:
+        of = slice(None) if dots.size == sizes.size else np.searchsorted(starts, dots, side="right") - 1
+        if not ((dots > begins[of]) & (dots < begins[of] + sizes[of] - 1)).all():
+            return False
+        if dots.size != sizes.size and (np.diff(of) == 0).any():
+            return False
+    is_zero = (found[begins] == _ZERO) & (sizes > 1)
+    return not is_zero.any() or bool((found[begins[is_zero] + 1] == _DOT).all())
 
 
 def has_negative_zero(column: pa.Array) -> bool:
