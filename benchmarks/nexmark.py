@@ -3,13 +3,14 @@
     python benchmarks/nexmark.py                              # full size, about ten minutes
     python benchmarks/nexmark.py --events 500000 --queries 3,17
     python benchmarks/nexmark.py --verify                     # only whether both give the same results
+    python benchmarks/nexmark.py --format json --queries 2,14,21,22
 
-The queries are benchmarks/nexmark/q*.sql, the events those of nexmark_events.py, as Parquet files that both engines
-read. This engine runs as a user runs it: SQL is compiled to a plan, the plan is executed with ``--once``, two files
-of each table a micro-batch; Flink (2.3, from PyPI) as flink.py sets it up. Before anything is measured, the results
-of both engines on some thousand events, what is left when their changelogs are folded, have to be equal. Each query
-first runs on a tenth of the events, which is not counted, four times on each engine: Flink twice with mini-batch and
-twice without, and then as it was faster. Each engine and query has a JVM of its own. The rate is rows of the tables
+The queries are benchmarks/nexmark/q*.sql, the events those of nexmark_events.py, as files of Parquet or JSON that both
+engines read. This engine runs as a user runs it: SQL is compiled to a plan, the plan is executed with ``--once``, two
+files of each table a micro-batch; Flink (2.3, from PyPI) as flink.py sets it up. Before anything is measured, the
+results of both engines on some thousand events, what is left when their changelogs are folded, have to be equal. Each
+query first runs on a tenth of the events, which is not counted, four times on each engine: Flink twice with mini-batch
+and twice without, and then as it was faster. Each engine and query has a JVM of its own. The rate is rows of the tables
 that a query reads over the time of all micro-batches, and over the net run time of Flink's job. In queries with windows
 of event time, both engines close all windows at the end of the input. q4, q16, q20 and q23 run on a fifth of the
 events, because all of them would take Flink minutes.
@@ -116,7 +117,7 @@ def main() -> None:
             return
         ours, theirs, batching = {}, {}, {}
         for query in queries:
-            small, full = _measured_on(query, directory, arguments)
+            small, full = (_in(arguments.format, events) for events in _measured_on(query, directory, arguments))
             # Each has a JVM of its own: what earlier queries left behind is nobody's business.
             with _spark(directory) as spark:
                 for _ in range(2 * len(modes)):  # as often as Flink below
@@ -148,8 +149,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--verify", action="store_true", help="compare results, and measure nothing")
     parser.add_argument("--verified", action="store_true", help="measure only: the results were compared before")
     parser.add_argument("--verify-events", type=int, default=20_000, help="how many events results are compared on")
+    parser.add_argument("--format", choices=("parquet", "json"), default="parquet", help="of the files of events")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.format == "json" and set(TIMED) & set(map(int, arguments.queries.split(","))):
+        parser.error("--format json: queries with windows of event time read Parquet only")
+    return arguments
 
 
 def _events(directory: Path, count: int, arguments: argparse.Namespace, *, batches: int, files: int = FILES) -> Events:
@@ -169,14 +174,38 @@ def _measured_on(query: int, scratch: Path, arguments: argparse.Namespace) -> tu
     return some, _events(scratch / f"{count}-full", count, arguments, batches=arguments.batches)
 
 
+def _in(format: str, events: Events) -> Events:
+    """The same rows in files of this format, in the same order."""
+    import msgspec
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    directory = events.directory.with_name(f"{events.directory.name}.{format}")
+    if format == "parquet" or directory.exists():
+        return events if format == "parquet" else Events(directory=directory, rows=events.rows)
+    for source in sorted(events.directory.glob("*/*.parquet")):
+        table = pq.read_table(source)
+        times = [name for name in table.column_names if pa.types.is_timestamp(table[name].type)]
+        for name in times:
+            table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
+        path = directory / source.parent.name / f"{source.stem}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as target:
+            for batch in table.to_batches(max_chunksize=100_000):
+                target.write(msgspec.json.Encoder().encode_lines(batch.to_pylist()))
+        os.utime(path, (source.stat().st_mtime,) * 2)
+    return Events(directory=directory, rows=events.rows)
+
+
 def script(query: int, data: Path, options: str) -> str:
     """The tables and the query, as an engine with ``options`` at each table reads them."""
     text = (SQL / "tables.sql").read_text() + (SQL / f"q{query}.sql").read_text()
+    text = text if data.suffix != ".json" else text.replace("'format' = 'parquet'", "'format' = 'json'")
     return Template(text).substitute(data=data, options=options, watermark=WATERMARK if query in TIMED else "")
 
 
 def _their_script(query: int, data: Path) -> str:
-    return script(query, data, ", 'parquet.utc-timezone' = 'true'")
+    return script(query, data, "" if data.suffix == ".json" else ", 'parquet.utc-timezone' = 'true'")
 
 
 def _compiled(query: int, data: Path, files: int, sink: str = "'connector' = 'blackhole'") -> Plan:
@@ -207,7 +236,7 @@ def _verify(
         if count not in samples:
             one = _events(scratch / f"one-{count}", count, arguments, batches=1, files=1)
             samples[count] = one, _split(one, scratch / f"several-{count}")
-        one, several = samples[count]
+        one, several = (_in(arguments.format, events) for events in samples[count])
         output = scratch / f"q{query}"
         sink = f"'connector' = 'filesystem', 'format' = 'parquet', 'path' = '{output}', 'sink.changelog' = 'true'"
         execution = execute(_compiled(query, several.directory, 1, sink), spark, once=True)

@@ -3,9 +3,11 @@
     python benchmarks/stateful.py                                      # full size, some minutes
     python benchmarks/stateful.py --scale 0.1 --only join --engines this --engines Flink
     python benchmarks/stateful.py --only 'small batches'               # 1,000 rows against 100 k and 10 M keys
+    python benchmarks/stateful.py --format csv --engines this --engines heap    # files of text beside Flink
 
 Each engine runs each workload of workloads.py in a process of its own, first an eighth of it to warm up, then all of
-it, or the share in ``SHARES``, so that slow ones end; with less state they are faster. The rate is rows over the time
+it, or the share in ``SHARES``, so that slow ones end; with less state they are faster. With files of text, each engine
+warms up four times, and then runs all of it. The rate is rows over the time
 of all micro-batches, and over the net run time of Flink's job. Flink is found as flink.py says; ``--engines this
 --engines Spark`` leaves it out. Memory is resident memory at its peak. Figures of different machines or moments do not
 compare; ratios do. docs/performance/operators.md says more.
@@ -32,7 +34,18 @@ from memory import Peaks, cpu_seconds, watched
 from on_spark import OURS, STORES, Task
 from rich.console import Console
 from rich.table import Table
-from workloads import NUMBERED, Workload, aggregate, inner_join, numbered, part, script, small_aggregate, small_join
+from workloads import (
+    NUMBERED,
+    Workload,
+    aggregate,
+    as_text,
+    inner_join,
+    numbered,
+    part,
+    script,
+    small_aggregate,
+    small_join,
+)
 
 HERE = Path(__file__).resolve().parent
 WARMUP = 0.125
@@ -78,13 +91,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help=f"run only workloads whose name contains this; one is '{SMALL}'")
     parser.add_argument("--engines", action="append", help="run only engines whose name contains this; repeatable")
     parser.add_argument("--flink", help="Flink's interpreter; otherwise FLINK_PYTHON, or .flink/bin/python")
+    parser.add_argument("--format", choices=("parquet", "csv", "json"), default="parquet", help="of the files")
     parser.add_argument("--markdown", action="store_true", help="print tables as Markdown")
     arguments = parser.parse_args()
     wanted: Callable[[str], bool] = lambda name: any(part in name for part in arguments.engines or [""])  # noqa: E731
     talk = Console(stderr=True)
     python = flink_python(arguments.flink) if any(map(wanted, FLINKS)) and arguments.only != SMALL else None
     lines: Lines = []
-    for make in workloads(arguments.scale, arguments.only):
+    for make in workloads(arguments.scale, arguments.only, arguments.format):
         with tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as scratch:
             workload = make(Path(scratch))
             found: dict[str, Measured] = {}
@@ -96,7 +110,7 @@ def main() -> None:
     if lines:
         header = ("workload", "engine", "rows", "rows/s", "this engine is", "CPU s/M rows", "JVM", "worker", "mapped")
         show(title, header, lines, markdown=arguments.markdown)
-    if arguments.only in SMALL and wanted(OURS):
+    if arguments.only in SMALL and arguments.format == "parquet" and wanted(OURS):
         header = (
             "batches of 1,000 rows",
             "keys",
@@ -111,8 +125,11 @@ def main() -> None:
         show(title, header, list(small_batches(arguments.scale, talk)), markdown=arguments.markdown)
 
 
-def workloads(scale: float, only: str) -> Iterator[Callable[[Path], Workload]]:
+def workloads(scale: float, only: str, format: str) -> Iterator[Callable[[Path], Workload]]:
     """What makes the workloads whose names contain ``only``, in a directory."""
+    if format != "parquet":
+        yield from text_workloads(scale, only, format)
+        return
     for keys in (200_000, 4_000_000):
         if only in f"aggregate, {int(keys * scale):,} keys":
             yield lambda scratch, keys=keys: aggregate(scratch, keys=int(keys * scale), rows=int(24_000_000 * scale))
@@ -125,6 +142,16 @@ def workloads(scale: float, only: str) -> Iterator[Callable[[Path], Workload]]:
             yield lambda scratch, kind=kind: numbered(scratch, kind=kind, keys=keys, rows=rows)
 
 
+def text_workloads(scale: float, only: str, format: str) -> Iterator[Callable[[Path], Workload]]:
+    """What makes the workloads of files of text: micro-batches of a million rows, and of 1.5 million for the join."""
+    keys, rows = int(4_000_000 * scale), int(8_000_000 * scale)
+    if only in f"aggregate, {keys:,} keys":
+        yield lambda scratch: as_text(aggregate(scratch, keys=keys, rows=rows, batches=8), format)
+    facts, dimension = int(4_000_000 * scale), int(400_000 * scale)
+    if only in f"inner join, {facts:,} x {dimension:,} rows":
+        yield lambda scratch: as_text(inner_join(scratch, facts=facts, dimension=dimension), format)
+
+
 def engines(workload: Workload) -> Iterator[str]:
     stores = [name for name in STORES if workload.per_key or "per key" not in name] if workload.natively else []
     yield from (OURS, *stores, *FLINKS)
@@ -132,8 +159,9 @@ def engines(workload: Workload) -> Iterator[str]:
 
 def on_spark(name: str, workload: Workload, *, warm: bool = True) -> Measured:
     """``workload``, or the engine's share of it, in a new Spark session, after a part of it if ``warm``."""
-    full = part(workload, SHARES.get(name, 1.0))
-    warmup = (part(workload, min(WARMUP, SHARES.get(name, 1.0))),) if warm else ()
+    share = _share(name, workload)
+    full = part(workload, share)
+    warmup = (part(workload, min(WARMUP, share)),) * _warmups(workload) if warm else ()
     child = subprocess.Popen(
         [sys.executable, str(HERE / "on_spark.py")],
         stdin=subprocess.PIPE,
@@ -155,13 +183,22 @@ def on_spark(name: str, workload: Workload, *, warm: bool = True) -> Measured:
 def on_flink(name: str, workload: Workload, python: Path | None) -> Measured:
     """The engine's share of ``workload`` in a new JVM with Flink, after a part of it in the same JVM."""
     assert python is not None
-    full = part(workload, SHARES[name])
+    full = part(workload, _share(name, workload))
     with Flink.start(python) as flink, watched(flink.process.pid) as peaks:
-        flink.run(script(part(workload, WARMUP)), FLINKS[name])
+        for _ in range(_warmups(workload)):
+            flink.run(script(part(workload, WARMUP)), FLINKS[name])
         before = cpu_seconds(flink.process.pid)
         seconds = flink.run(script(full), FLINKS[name])
         cpu = cpu_seconds(flink.process.pid) - before
     return Measured(rows=full.rows, seconds=seconds, cpu=cpu, peaks=peaks, answer={})
+
+
+def _share(name: str, workload: Workload) -> float:
+    return 1.0 if workload.whole else SHARES.get(name, 1.0)
+
+
+def _warmups(workload: Workload) -> int:
+    return 4 if workload.whole else 1
 
 
 def small_batches(scale: float, talk: Console) -> Iterator[tuple[str, ...]]:

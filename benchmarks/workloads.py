@@ -1,14 +1,16 @@
-"""The stateful workloads: SQL that hintplan and Flink both take, and the Parquet files that both read.
+"""The stateful workloads: SQL that hintplan and Flink both take, and the files of Parquet, CSV or JSON that both read.
 
 Files are numbered and dated in the order in which they are to be read, ``FILES`` of each table in a micro-batch. A part
 of a workload is its first files. Knows no engine.
 
     workload = aggregate(Path("data"), keys=100_000, rows=1_000_000)
     script(workload, options=", 'source.max-files-per-trigger' = '4'")
+    as_text(workload, "csv")                       # the same rows in CSV
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -17,12 +19,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 __all__ = [
     "FILES",
     "Workload",
     "aggregate",
+    "as_text",
     "inner_join",
     "numbered",
     "part",
@@ -59,11 +63,12 @@ NUMBERED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table of Parquet files; ``key`` is the primary key that it is declared with, ``computed`` a further column."""
+    """A table of files; ``key`` is the primary key that it is declared with, ``computed`` a further column."""
 
     name: str
     schema: pa.Schema
     directory: Path
+    format: str = "parquet"
     key: str | None = None
     computed: str | None = None
 
@@ -72,7 +77,7 @@ class Table:
 class Workload:
     """``query`` over ``tables``, which hold ``rows`` in all; ``per_key`` says that keys are few for their rows.
 
-    ``natively`` says that Spark has an operator of its own for it.
+    ``natively`` says that Spark has an operator of its own for it, ``whole`` that every engine reads all of it.
     """
 
     name: str
@@ -81,6 +86,7 @@ class Workload:
     rows: int
     per_key: bool = False
     natively: bool = True
+    whole: bool = False
 
 
 def script(workload: Workload, *, options: str = "", primary_keys: bool = True) -> str:
@@ -93,7 +99,7 @@ def script(workload: Workload, *, options: str = "", primary_keys: bool = True) 
             columns.append(f"PRIMARY KEY ({table.key}) NOT ENFORCED")
         parts.append(
             f"CREATE TABLE {table.name} ({', '.join(columns)}) WITH ('connector' = 'filesystem', "
-            f"'format' = 'parquet', 'path' = '{table.directory}'{options});\n"
+            f"'format' = '{table.format}', 'path' = '{table.directory}'{options});\n"
         )
     return "".join(parts) + workload.query
 
@@ -104,16 +110,36 @@ def part(workload: Workload, share: float) -> Workload:
         return workload
     tables, rows = [], 0
     for table in workload.tables:
-        files = sorted(table.directory.glob("*.parquet"))
+        files = sorted(table.directory.iterdir())
         chosen = files[: max(1, round(len(files) * share))]
         directory = table.directory.with_name(f"{table.directory.name}-{share}")
         directory.mkdir(exist_ok=True)
         for file in chosen:
             if not (directory / file.name).exists():
                 os.link(file, directory / file.name)
-        rows += sum(pq.ParquetFile(file).metadata.num_rows for file in chosen)
+        rows += sum(_rows(file) for file in chosen)
         tables.append(replace(table, directory=directory))
     return replace(workload, tables=tuple(tables), rows=rows)
+
+
+def as_text(workload: Workload, format: str) -> Workload:
+    """The same rows in files of CSV or JSON in the place of those of Parquet; every engine reads all of them."""
+    tables = []
+    for table in workload.tables:
+        directory = table.directory.with_name(f"{table.directory.name}-{format}")
+        directory.mkdir()
+        for file in sorted(table.directory.glob("*.parquet")):
+            path = directory / f"{file.stem}.{format}"
+            rows = pq.read_table(file)
+            if format == "csv":
+                pyarrow.csv.write_csv(rows, path, pyarrow.csv.WriteOptions(include_header=False, quoting_style="none"))
+            else:
+                path.write_text("".join(f"{json.dumps(row)}\n" for row in rows.to_pylist()))
+            os.utime(path, (file.stat().st_mtime,) * 2)
+        tables.append(replace(table, directory=directory, format=format))
+    return replace(
+        workload, name=f"{workload.name}, {format.upper()}", tables=tuple(tables), natively=False, whole=True
+    )
 
 
 def aggregate(scratch: Path, *, keys: int, rows: int, batches: int = 6) -> Workload:
@@ -208,6 +234,13 @@ def small_join(scratch: Path, *, keys: int, fill: int, batches: int) -> Workload
     )
     rows = keys // fill * fill + half * (fill + 2 * batches)
     return Workload(name="inner join", tables=(left, right), query=_JOIN, rows=rows)
+
+
+def _rows(file: Path) -> int:
+    if file.suffix == ".parquet":
+        return pq.ParquetFile(file).metadata.num_rows
+    with file.open("rb") as lines:
+        return sum(1 for _ in lines)
 
 
 def _named(keys: np.ndarray) -> Sequence[np.ndarray | pa.Array]:
