@@ -76,10 +76,9 @@ def are_plain_numbers(texts: pa.Array) -> bool:
         return False
     dots = np.flatnonzero(found == _DOT)
     if dots.size:
-        of = slice(None) if dots.size == sizes.size else np.searchsorted(starts, dots, side="right") - 1
-        if not ((dots > begins[of]) & (dots < begins[of] + sizes[of] - 1)).all():
-            return False
-        if dots.size != sizes.size and (np.diff(of) == 0).any():
+        one_each = dots.size == sizes.size
+        of = np.arange(dots.size) if one_each else np.searchsorted(starts, dots, side="right") - 1
+        if (of[1:] == of[:-1]).any() or not ((dots > begins[of]) & (dots < begins[of] + sizes[of] - 1)).all():
             return False
     is_zero = (found[begins] == _ZERO) & (sizes > 1)
     return not is_zero.any() or bool((found[begins[is_zero] + 1] == _DOT).all())
