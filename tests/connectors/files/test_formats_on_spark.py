@@ -254,6 +254,8 @@ def test_text_that_is_compressed_is_read(spark, tmp_path: Path, suffix: str) -> 
     lines = b'{"id": 1}\n{"id": 2}\n'
     pack = {"gz": gzip.compress, "bz2": bz2.compress, "deflate": zlib.compress}
     if suffix == "zst":
+        if spark.version.startswith("4.0."):
+            pytest.skip("Spark 4.0 takes Hadoop's codec, which needs Hadoop's native library")
         data = pa.compress(lines, "zstd", asbytes=True)
     else:
         data = pack.get(suffix, bytes)(lines)
