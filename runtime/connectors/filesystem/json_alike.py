@@ -25,10 +25,13 @@ Columns = dict[str, pa.Array]
 _QUOTE = ord('"')
 _BACKSLASH = ord("\\")
 _BLANK = ord(" ")
+_NULL = b"null"
 _WINDOW = 8
 _MOST_GROUPS = 8
 _MOST_OTHERS = 100
 """So many lines in a row may be like no others, before the rest of a block goes to the parser."""
+_FEW = 0.02
+"""A smaller share of the lines of a block is not worth a group."""
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _SCALAR = f"^(?:{_NUMBER}|true|false|null)$"
 _WITHOUT_QUOTES = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -42,6 +45,24 @@ class Value:
     before: bytes
     quote: int
     is_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The ``lines`` that are alike, and for each key where its values begin and end, and whether they are text."""
+
+    lines: np.ndarray[Any, Any]
+    places: Mapping[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The places of the values of one key in all lines, which of them are in quotes, and which are absent."""
+
+    begins: np.ndarray[Any, Any]
+    ends: np.ndarray[Any, Any]
+    is_text: np.ndarray[Any, Any]
+    is_absent: np.ndarray[Any, Any]
 
 
 def columns_alike(
@@ -59,48 +80,76 @@ def columns_alike(
     marks = np.frombuffer(data, np.uint8)
     if np.count_nonzero(marks < _BLANK) != len(ends):
         return None
+    groups = _groups(data, marks, starts, ends)
+    rest = np.ones(len(ends), bool)
+    for group in groups:
+        rest[group.lines] = False
+    others = np.flatnonzero(rest)
+    parsed: Columns | None = None
+    if others.size:
+        pieces = [data[first : end + 1] for first, end in zip(starts[others], ends[others], strict=True)]
+        parsed = parse(b"".join(pieces) if groups else data, len(others))
+        if parsed is None or not groups:
+            return parsed
+    columns: Columns = {}
+    keys = {key for group in groups for key in group.places}
+    for key in sorted(keys):
+        column = _column(data, marks, _values(groups, rest, starts, key), types.get(key))
+        if column is None:
+            return None
+        columns[key] = column
+    for key, data_type in types.items():
+        if key not in keys:
+            columns[key] = pa.nulls(len(ends), to_arrow(str(data_type)))
+    if parsed is None:
+        return {key: columns[key] for key in types}
+    order = np.arange(len(ends))
+    order[others] = len(ends) + np.arange(len(others))
+    return {key: pa.concat_arrays([columns[key], parsed[key]]).take(pa.array(order)) for key in types}
+
+
+def _groups(
+    data: bytes, marks: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], ends: np.ndarray[Any, Any]
+) -> list[Group]:
+    """Return groups of lines that are alike; lines that are like no others are in none."""
     quotes = np.flatnonzero(marks == _QUOTE).astype(np.int32)
     last_quotes = _quotes_before(quotes, starts, ends)
-    first_quotes = np.concatenate(([0], last_quotes[:-1]))
-    others = np.zeros(len(ends), bool)
+    quotes_of_lines = np.diff(last_quotes, prepend=0)
+    left = np.arange(len(ends))
     if b"\\" in data:
-        others[np.searchsorted(ends, np.flatnonzero(marks == _BACKSLASH))] = True
-    groups: list[tuple[np.ndarray[Any, Any], Columns]] = []
-    left = np.flatnonzero(~others)
-    while left.size and len(groups) < _MOST_GROUPS:
+        has_none = np.ones(len(ends), bool)
+        has_none[np.searchsorted(ends, np.flatnonzero(marks == _BACKSLASH))] = False
+        left = np.flatnonzero(has_none)
+    groups: list[Group] = []
+    others = 0
+    while left.size and len(groups) < _MOST_GROUPS and others < _MOST_OTHERS:
+        if groups and left.size < _FEW * len(ends):
+            break
+        group = None
         template = _template(data[int(starts[left[0]]) : int(ends[left[0]])])
-        alike = None
         if template is not None:
             values, last = template
             per_line = sum(2 + 2 * value.is_text for value in values)
-            like = left[last_quotes[left] - first_quotes[left] == per_line]
-            are_all = quotes.size == per_line * len(like)
-            of_lines = quotes if are_all else quotes[first_quotes[like][:, None] + np.arange(per_line)]
-            of_lines = of_lines.reshape(len(like), per_line)
-            alike, places = _places(data, starts[like], ends[like], of_lines, values, last)
-        if alike is None or not alike[0]:
-            others[left[0]] = True
+            are_like = quotes_of_lines[left] == per_line
+            like = left[are_like]
+            of_lines = quotes
+            if quotes.size != per_line * len(like):
+                is_like = np.zeros(len(ends), bool)
+                is_like[like] = True
+                of_lines = quotes[np.repeat(is_like, quotes_of_lines)]
+            group = _group(data, starts, ends, like, of_lines.reshape(len(like), per_line), values, last)
+        if group is None or group.lines[0] != left[0]:
+            others += 1
             left = left[1:]
-            if np.count_nonzero(others) > _MOST_OTHERS:
-                break
             continue
-        columns = _columns(data, places, values, types)
-        if columns is None:
-            return None
-        groups.append((like[alike], columns))
+        groups.append(group)
+        if len(group.lines) == left.size:
+            break
         is_left = np.zeros(len(ends), bool)
         is_left[left] = True
-        is_left[like[alike]] = False
+        is_left[group.lines] = False
         left = np.flatnonzero(is_left)
-    others[left] = True
-    rest = np.flatnonzero(others)
-    if rest.size:
-        pieces = [data[first : end + 1] for first, end in zip(starts[rest].tolist(), ends[rest].tolist(), strict=True)]
-        parsed = parse(b"".join(pieces) if groups else data, len(rest))
-        if parsed is None:
-            return None
-        groups.append((rest, parsed))
-    return _in_order(groups)
+    return groups
 
 
 def _quotes_before(
@@ -113,14 +162,6 @@ def _quotes_before(
         if (evenly[:, 0] > starts).all() and (evenly[:, -1] < ends).all():
             return np.arange(1, lines + 1) * (quotes.size // lines)
     return np.searchsorted(quotes, ends)
-
-
-def _in_order(groups: list[tuple[np.ndarray[Any, Any], Columns]]) -> Columns:
-    """Return the columns of all groups, each with the numbers of its lines, in the order of the lines."""
-    if len(groups) == 1:
-        return groups[0][1]
-    order = pa.array(np.argsort(np.concatenate([lines for lines, _ in groups]), kind="stable"))
-    return {key: pa.concat_arrays([columns[key] for _, columns in groups]).take(order) for key in groups[0][1]}
 
 
 def _template(line: bytes) -> tuple[list[Value], bytes] | None:
@@ -150,34 +191,39 @@ def _template(line: bytes) -> tuple[list[Value], bytes] | None:
     return values, line[since:]
 
 
-def _places(
+def _group(
     data: bytes,
     starts: np.ndarray[Any, Any],
     ends: np.ndarray[Any, Any],
+    like: np.ndarray[Any, Any],
     quotes: np.ndarray[Any, Any],
     values: list[Value],
     last: bytes,
-) -> tuple[np.ndarray[Any, Any], list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]]:
-    """Return which lines have the literals of the template, and where each value begins and ends in those lines."""
-    longest = max(len(last), *(len(value.before) for value in values))
-    padded = data + bytes(longest + _WINDOW)
-    windows: np.ndarray[Any, Any] = np.ndarray((len(data) + longest,), "<u8", padded, strides=(1,))
+) -> Group:
+    """Return the lines among ``like`` that have the literals of the template; ``quotes`` has a row for each of them."""
     literals: list[np.ndarray[Any, Any]] = []
     column = 0
     for value in values:
         literals.append(quotes[:, column] - value.quote)
         column += 2 + 2 * value.is_text
-    literals.append(ends - len(last))
-    alike = literals[0] == starts
+    all_lines = len(like) == len(ends)
+    literals.append((ends if all_lines else ends[like]) - len(last))
+    alike = literals[0] == (starts if all_lines else starts[like])
+    windows = _windows(data, max(len(last), *(len(value.before) for value in values)))
     for literal, text in zip(literals, [*(value.before for value in values), last], strict=True):
         alike &= _are_at(windows, np.maximum(literal, 0), text)
     begins = [literal + len(value.before) for literal, value in zip(literals, values, strict=False)]
     for begin, end in zip(begins, literals[1:], strict=True):
         alike &= begin <= end
-    places = zip(begins, literals[1:], strict=True)
+    of_values = zip(values, begins, literals[1:], strict=False)
     if alike.all():
-        return alike, list(places)
-    return alike, [(begin[alike], end[alike]) for begin, end in places]
+        return Group(like, {value.key: (begin, end, value.is_text) for value, begin, end in of_values})
+    return Group(like[alike], {value.key: (begin[alike], end[alike], value.is_text) for value, begin, end in of_values})
+
+
+def _windows(data: bytes, longest: int) -> np.ndarray[Any, Any]:
+    """Return the eight bytes at each place of ``data``, with zeros behind, for texts of up to ``longest`` bytes."""
+    return np.ndarray((len(data) + longest,), "<u8", data + bytes(longest + _WINDOW), strides=(1,))
 
 
 def _are_at(windows: np.ndarray[Any, Any], places: np.ndarray[Any, Any], text: bytes) -> np.ndarray[Any, Any]:
@@ -192,39 +238,76 @@ def _are_at(windows: np.ndarray[Any, Any], places: np.ndarray[Any, Any], text: b
     return are_equal
 
 
-def _columns(
-    data: bytes,
-    places: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]],
-    values: list[Value],
-    types: Mapping[str, DataType],
-) -> Columns | None:
-    count = len(places[0][0])
-    buffer = pa.py_buffer(data)
-    every_second = pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32))
-    nulls = b"null" in data
-    found: Columns = {}
-    for value, (begin, end) in zip(values, places, strict=True):
-        data_type = types.get(value.key)
-        if data_type is not None and value.is_text and data_type.root in _WITHOUT_QUOTES:
+def _values(groups: list[Group], rest: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], key: str) -> Values:
+    """Return the values of ``key`` in all lines: each is in one of ``groups``, or among the ``rest``.
+
+    The rest is given the value of the first line of a group, so that it is not NULL, which would cost time.
+    """
+    lines = len(rest)
+    if len(groups) == 1 and len(groups[0].lines) == lines:
+        begins, ends, is_text = groups[0].places[key]
+        return Values(begins, ends, is_text=np.full(lines, is_text), is_absent=np.zeros(lines, bool))
+    begins, ends = starts.copy(), starts.copy()
+    are_text, is_absent = np.zeros(lines, bool), np.ones(lines, bool)
+    for group in groups:
+        if key in group.places:
+            begins[group.lines], ends[group.lines], are_text[group.lines] = group.places[key]
+            is_absent[group.lines] = False
+    given = groups[0].lines[0]
+    begins[rest], ends[rest] = begins[given], ends[given]
+    are_text[rest], is_absent[rest] = are_text[given], is_absent[given]
+    return Values(begins, ends, is_text=are_text, is_absent=is_absent)
+
+
+def _column(data: bytes, marks: np.ndarray[Any, Any], values: Values, data_type: DataType | None) -> pa.Array | None:
+    """Return the column of ``values`` in ``data``; None if Spark might read one of them differently.
+
+    If the column has no type, its values are only checked.
+    """
+    is_null, is_bare = values.is_absent, ~(values.is_text | values.is_absent)
+    are_bare, some_text = bool(is_bare.any()), bool(values.is_text.any())
+    if data_type is None and not are_bare:
+        return pa.nulls(len(is_bare))
+    has_no_quotes = data_type is not None and data_type.root in _WITHOUT_QUOTES
+    if has_no_quotes and some_text:
+        return None
+    if are_bare and (some_text or not has_no_quotes):
+        is_null = is_null | _are_null(marks, values, is_bare)
+        is_bare &= ~is_null
+        are_bare = bool(is_bare.any())
+        if data_type is not None and are_bare:
             return None
-        if data_type is None and value.is_text:
-            continue
-        offsets = np.empty(2 * count, np.int32)
-        offsets[::2], offsets[1::2] = begin, end
-        texts = pa.StringArray.from_buffers(2 * count - 1, pa.py_buffer(offsets), buffer).take(every_second)
-        if not value.is_text:
-            if not (are_plain_numbers(texts) or pc.all(pc.match_substring_regex(texts, _SCALAR)).as_py()):
+    texts = _texts(data, values, is_null)
+    if are_bare:
+        bare = texts.filter(pa.array(is_bare)) if some_text else texts
+        if not are_plain_numbers(bare):
+            if not some_text:
+                bare = texts = _texts(data, values, is_null | _are_null(marks, values, is_bare))
+            if not (are_plain_numbers(bare) or pc.all(pc.match_substring_regex(bare, _SCALAR)).as_py()):
                 return None
-            if data_type is not None and data_type.root not in _WITHOUT_QUOTES:
-                if not pc.all(pc.equal(texts, "null")).as_py():
-                    return None
-                continue
-            if nulls:
-                texts = pc.if_else(pc.equal(texts, "null"), None, texts)
-        if data_type is None:
-            continue
-        column = column_of(texts, data_type)
-        if column is None or (data_type.root in FLOATING and has_negative_zero(column)):
-            return None
-        found[value.key] = column
-    return {key: found[key] if key in found else pa.nulls(count, to_arrow(str(kind))) for key, kind in types.items()}
+    if data_type is None:
+        return texts
+    if texts.null_count == len(texts):
+        return pa.nulls(len(texts), to_arrow(str(data_type)))
+    column = column_of(texts, data_type)
+    has_odd_sign = column is not None and data_type.root in FLOATING and has_negative_zero(column)
+    return None if has_odd_sign else column
+
+
+def _are_null(marks: np.ndarray[Any, Any], values: Values, is_bare: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return which of the ``values`` are the literal ``null``; ``is_bare`` is true for those without quotes."""
+    bare = np.flatnonzero(is_bare & (values.ends - values.begins == len(_NULL)))
+    for place, character in enumerate(_NULL):
+        bare = bare[marks[values.begins[bare] + place] == character]
+    are_null = np.zeros(len(is_bare), bool)
+    are_null[bare] = True
+    return are_null
+
+
+def _texts(data: bytes, values: Values, is_null: np.ndarray[Any, Any]) -> pa.Array:
+    lines = len(values.begins)
+    offsets = np.empty(2 * lines, np.int32)
+    offsets[::2], offsets[1::2] = values.begins, values.ends
+    texts = pa.StringArray.from_buffers(2 * lines - 1, pa.py_buffer(offsets), pa.py_buffer(data))
+    places = np.arange(0, 2 * lines - 1, 2, dtype=np.int32)
+    return texts.take(pa.array(places, mask=is_null if is_null.any() else None))

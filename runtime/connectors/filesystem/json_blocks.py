@@ -162,8 +162,10 @@ def _has_odd_decimals(data: bytes) -> bool:
     """Return true if a number has an exponent, or so many digits that Arrow may compute another DECIMAL."""
     marks = np.frombuffer(data, np.uint8)
     digits = marks - np.uint8(ord("0")) < 10
-    some = digits[::10]  # two of them are in each number of 20 digits
-    if (some[1:] & some[:-1]).any() and _MANY_DIGITS.search(data) is not None:
+    run = digits
+    for step in (1, 2, 4, 8, 4):  # after the steps, 20 digits in a row
+        run = run[step:] & run[:-step]
+    if run.any() and _MANY_DIGITS.search(data) is not None:
         return True
     exponents = (marks[1:] | np.uint8(ord("e") ^ ord("E"))) == ord("e")
     exponents &= digits[:-1] | (marks[:-1] == ord("."))

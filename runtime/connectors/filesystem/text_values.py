@@ -26,6 +26,8 @@ _OF_INTEGERS = b"-0123456789"
 _OF_DECIMALS = b"+-.0123456789"
 _OF_NUMBERS = b"+-.0123456789Ee"
 _MOST_DIGITS = 38
+_DIGITS_OF_64_BITS = 18
+_POWERS = 10 ** np.arange(_DIGITS_OF_64_BITS + 1)
 _FIRST_DAY = -719162
 """The first day of the year 1, in days since 1970."""
 _FIRST_MICROSECOND = _FIRST_DAY * 86_400_000_000
@@ -55,14 +57,19 @@ def is_exact(column: pa.Array, data_type: DataType) -> bool:
 
 
 def are_plain_numbers(texts: pa.Array) -> bool:
-    """Return true if all ``texts`` are JSON numbers without an exponent; false may also be the answer for a NULL."""
-    if texts.null_count:
-        return False
+    """Return true if all ``texts`` are JSON numbers without an exponent, or NULL; a NULL without a text of its own."""
     starts, characters = _characters(texts)
     first = int(starts[0])
     starts, found = starts - first, characters[first : int(starts[-1])]
+    if texts.null_count:
+        is_given = texts.is_valid().to_numpy(zero_copy_only=False)
+        if (np.diff(starts)[~is_given] > 0).any():
+            return False
+        starts = np.append(starts[:-1][is_given], starts[-1])
     begins, sizes = starts[:-1], np.diff(starts)
-    if not sizes.size or not sizes.min() or (found - _MINUS > _NINE - _MINUS).any() or (found == _SLASH).any():
+    if not sizes.size:
+        return True
+    if not sizes.min() or (found - _MINUS > _NINE - _MINUS).any() or (found == _SLASH).any():
         return False
     is_negative = found[begins] == _MINUS
     negative = int(np.count_nonzero(is_negative))
@@ -76,9 +83,13 @@ def are_plain_numbers(texts: pa.Array) -> bool:
         return False
     dots = np.flatnonzero(found == _DOT)
     if dots.size:
-        one_each = dots.size == sizes.size
-        of = np.arange(dots.size) if one_each else np.searchsorted(starts, dots, side="right") - 1
-        if (of[1:] == of[:-1]).any() or not ((dots > begins[of]) & (dots < begins[of] + sizes[of] - 1)).all():
+        with_dot = begins, sizes
+        if dots.size != sizes.size:
+            of = np.searchsorted(starts, dots, side="right") - 1
+            if (of[1:] == of[:-1]).any():
+                return False
+            with_dot = begins[of], sizes[of]
+        if not ((dots > with_dot[0]) & (dots < with_dot[0] + with_dot[1] - 1)).all():
             return False
     is_zero = (found[begins] == _ZERO) & (sizes > 1)
     return not is_zero.any() or bool((found[begins[is_zero] + 1] == _DOT).all())
@@ -106,10 +117,54 @@ def _converted(texts: pa.Array, data_type: DataType) -> pa.Array | None:
     if root in TIMES:
         return _moments(texts, kind, zoned=root == "TIMESTAMP_LTZ")
     allowed = _OF_INTEGERS if data_type.is_integer else _OF_DECIMALS if root == "DECIMAL" else _OF_NUMBERS
-    if not _has_only(texts, allowed) or (root == "DECIMAL" and not _is_in_range(texts, data_type.scale or 0)):
+    if not _has_only(texts, allowed):
+        return None
+    numbers = _short_decimals(texts, kind) if root == "DECIMAL" else None
+    if numbers is not None:
+        return numbers
+    if root == "DECIMAL" and not _is_in_range(texts, data_type.scale or 0):
         return None
     numbers = texts.cast(kind)
     return numbers if is_exact(numbers, data_type) else None
+
+
+def _short_decimals(texts: pa.Array, kind: pa.Decimal128Type) -> pa.Array | None:
+    """Return texts of digits, signs and dots as decimals, by way of 64 bits; None if one of them needs Arrow's cast.
+
+    This takes half of the time of the cast.
+    """
+    starts, characters = _characters(texts)
+    first = int(starts[0])
+    starts, found = starts - first, characters[first : int(starts[-1])]
+    dots = np.flatnonzero(found == _DOT)
+    fractions = np.zeros(len(texts), np.int64)
+    if dots.size == len(texts):
+        if (dots < starts[:-1]).any():
+            return None
+        fractions += starts[1:] - 1 - dots
+        starts -= np.arange(len(starts), dtype=np.int32)
+    elif dots.size:
+        of = np.searchsorted(starts, dots, side="right") - 1
+        if (of[1:] == of[:-1]).any():
+            return None
+        fractions[of] = starts[1:][of] - 1 - dots
+        starts = (starts - np.searchsorted(dots, starts)).astype(np.int32)
+    sizes = np.diff(starts)
+    is_short = (sizes - fractions).max(initial=0) + kind.scale <= _DIGITS_OF_64_BITS
+    if not is_short or fractions.min(initial=0) < 0 or fractions.max(initial=0) > kind.scale or texts.offset:
+        return None
+    if ((found[:-1] == _DOT) & (found[1:] == _MINUS)).any():
+        return None
+    digits, validity = pa.py_buffer(found.tobytes().translate(None, b".")), texts.buffers()[0]
+    try:
+        whole = pa.StringArray.from_buffers(len(texts), pa.py_buffer(starts), digits, validity).cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    values = (whole.fill_null(0) if whole.null_count else whole).to_numpy() * _POWERS[kind.scale - fractions]
+    if np.abs(values).max(initial=0) >= 10**kind.precision:
+        return None
+    halves = np.stack([values, values >> 63], axis=1)
+    return pa.Array.from_buffers(kind, len(texts), [validity, pa.py_buffer(halves)])
 
 
 def _is_in_range(texts: pa.Array, scale: int) -> bool:
