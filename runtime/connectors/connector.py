@@ -146,15 +146,16 @@ class TableSink(ConnectorCode):
 
 
 class ArrowSink(TableSink):
-    """A sink to which tasks convert rows that are in Arrow, one output row for each input row."""
+    """A sink to which tasks convert rows that are in Arrow."""
 
     @abstractmethod
     def arrow_writer(
         self, write: TableWrite, rows: ArrowRows
-    ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]]:
-        """Return the converted rows, and a function that configures their writer.
+    ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]] | None:
+        """Return the converted rows, and a function that configures their writer; None if only Spark can write them.
 
-        ``rows`` may have the row kind and more columns than the table.
+        ``rows`` may have the row kind and more columns than the table. Each converted row stands for one row, or for
+        the number of rows in its column ``ROWS``.
         """
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from hintplan.plans.errors import RunError
+from hintplan.runtime.engine.rows import ArrowRows
 
 _QUERY_ID = "sql.streaming.queryId"
 
@@ -24,6 +25,7 @@ class MicroBatch:
     """The rows of a sink, whose last column may be the row kind: in Spark, on the driver, or only their number.
 
     ``is_on_driver`` is true if the rows are already on the driver, so that Spark has nothing to do for ``on_driver``.
+    ``in_arrow`` are the rows in the tasks that hold them, if they are in Arrow there.
     """
 
     spark: SparkSession
@@ -31,6 +33,7 @@ class MicroBatch:
     on_driver: Callable[[], pa.Table]
     counted: Callable[[], int]
     is_on_driver: bool = False
+    in_arrow: ArrowRows | None = None
 
 
 def query_id(spark: SparkSession, checkpoint: str | None) -> str:

@@ -224,7 +224,7 @@ def arrow_writer(
 ) -> tuple[ArrowRows, Callable[[DataFrame], DataStreamWriter]] | None:
     """Return ``rows`` in the format of the sink, and a function that configures their writer.
 
-    None if the sink needs Spark's rows.
+    None if the sink needs Spark's rows. Each converted row stands for one row, or for the number of rows in ``ROWS``.
     """
     sink = _code(table)
     if not isinstance(sink, ArrowSink):

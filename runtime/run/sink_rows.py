@@ -67,6 +67,7 @@ class SinkRows:
             in_spark=partial(_data, rows),
             on_driver=lambda: _data(rows).toArrow(),
             counted=partial(_counted, rows, self.sink),
+            in_arrow=rows.in_arrow,
         )
 
 

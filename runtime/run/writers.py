@@ -136,7 +136,8 @@ def _single_sink_writer(
         in_arrow = connectors.arrow_writer(rows_in.in_arrow, sink.table, table, checkpoint=where, mark=mark)
         if in_arrow is not None:
             made, writer = in_arrow
-            return writer(made.in_spark(sink.id).observe(sink.id, F.count(F.lit(1)).alias("rows_out")))
+            rows_out = F.coalesce(F.sum(ROWS), F.lit(0)) if ROWS in made.schema.names else F.count(F.lit(1))
+            return writer(made.in_spark(sink.id).observe(sink.id, rows_out.alias("rows_out")))
     frame = rows_in.frame.drop(*ROW_ORDER.names)
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
     if results is not None:

@@ -11,6 +11,7 @@ from hintplan.plans.declarations.tables import Table
 from hintplan.runtime.connectors.connector import LookupTable
 from hintplan.runtime.connectors.filesystem.overwrite import OverwritingFileWriter
 from hintplan.runtime.connectors.filesystem.read import FileReader
+from hintplan.runtime.connectors.filesystem.text_sink.arrow_sink import ArrowFileWriter
 from hintplan.runtime.connectors.filesystem.wrong_line import first_wrong_line
 from hintplan.runtime.lookup.source import LookupSource, source_of_classes
 from hintplan.runtime.spark.explanation import WrongLine
@@ -20,7 +21,7 @@ __all__ = ["CODE"]
 _SOURCE = source_of_classes(FILESYSTEM.name, f"{__name__}.scan", {"full": "FilesScan"})
 
 
-class FilesystemCode(FileReader, OverwritingFileWriter, LookupTable):
+class FilesystemCode(FileReader, OverwritingFileWriter, ArrowFileWriter, LookupTable):
     """Directories of files."""
 
     connector = FILESYSTEM

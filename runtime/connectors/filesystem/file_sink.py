@@ -39,14 +39,15 @@ def add_batch_files(
     jvm: Any = spark._jvm
     settings = jvm.PythonUtils.toScalaMap(dict(options))
     partitions = jvm.PythonUtils.toSeq(list(partitioned_by))
-    of_files = _class(jvm, facts(spark.version).file_sink)
+    of_files = java_class(jvm, facts(spark.version).file_sink)
     folder = jvm.org.apache.hadoop.fs.Path(path)
     whole = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).makeQualified(folder).toString()
-    sink = of_files(spark._jsparkSession, whole, _class(jvm, FORMAT_CLASSES[file_format])(), partitions, settings)
+    sink = of_files(spark._jsparkSession, whole, java_class(jvm, FORMAT_CLASSES[file_format])(), partitions, settings)
     sink.addBatch(batch, rows)
 
 
-def _class(jvm: JVMView, name: str) -> JavaClass:
+def java_class(jvm: JVMView, name: str) -> JavaClass:
+    """Return a class of the JVM by its full name."""
     member = jvm
     for part in name.split("."):
         member = getattr(member, part)

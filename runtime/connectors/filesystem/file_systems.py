@@ -62,6 +62,11 @@ def why_spark_only(spark: SparkSession, path: str) -> str | None:
     return reason or _lacks(spark, scheme) or _unreachable(url)
 
 
+def is_local(spark: SparkSession, path: str) -> bool:
+    """Return true if workers mount ``path`` as a directory; not for Spark Connect."""
+    return _qualified(spark, path)[1] == "file"
+
+
 def file_sizes(spark: SparkSession, path: str, *, below: bool) -> Iterator[int]:
     """Yield the sizes of the files at ``path``, or also ``below`` it; :func:`why_spark_only` has found no reason."""
     url, scheme = _qualified(spark, path)

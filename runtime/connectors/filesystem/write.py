@@ -1,9 +1,9 @@
 """Appends files to a table's directory.
 
-Spark's own file sink writes them, exactly once per checkpoint. Text formats write timestamps as Flink does
-(``2020-01-01 00:00:00.000000``, with a ``Z`` for TIMESTAMP_LTZ). NULL is ``null`` in JSON, and empty in CSV unless
-``csv.null-literal`` is set. A changelog needs ``'sink.changelog' = 'true'`` and adds a last column ``op`` with ``+I``,
-``-U``, ``+U`` or ``-D``.
+Spark's own file sink writes them, exactly once per checkpoint; ``text_sink`` writes some of them for its log. Text
+formats write timestamps as Flink does (``2020-01-01 00:00:00.000000``, with a ``Z`` for TIMESTAMP_LTZ). NULL is
+``null`` in JSON, and empty in CSV unless ``csv.null-literal`` is set. A changelog needs ``'sink.changelog' = 'true'``
+and adds a last column ``op`` with ``+I``, ``-U``, ``+U`` or ``-D``.
 
 A batch job adds its files after it has written all of them; if it fails earlier, it adds none. It does not write to the
 directory of a stream, because readers of such a directory use only the stream's list of files.
@@ -50,9 +50,8 @@ class FileWriter(CountingSink):
     def stream_writer(self, write: TableWrite, rows: DataFrame) -> DataStreamWriter:
         """Return a writer that appends files; raise RunError for a changelog without ``sink.changelog``."""
         spark, table = rows.sparkSession, write.table
-        _refuse_updates(write)
         refuse_marks_by_clients(spark, write.name, table)
-        _refuse_lost_place(write.name, table)
+        refuse_misfits(write)
         stored = _as_files(_with_kinds(rows, table, changelog=write.changelog), write.name, table)
         if not is_remote(spark):
             return written_by(partial(_add, write=write), rows, write.checkpoint)
@@ -64,8 +63,7 @@ class FileWriter(CountingSink):
 
         Raises RunError in the cases of :meth:`stream_writer`.
         """
-        _refuse_updates(write)
-        _refuse_lost_place(write.name, write.table)
+        refuse_misfits(write)
         return partial(_write, write=write)
 
     def batch_writer(self, write: TableWrite, rows: DataFrame) -> Callable[[], None]:
@@ -108,13 +106,15 @@ def _write(micro_batch: MicroBatch, batch: int, *, write: TableWrite) -> int:
     return int(metrics.apply(_ROWS).getLong(0)) if metrics.contains(_ROWS) else 0
 
 
-def _refuse_updates(write: TableWrite) -> None:
+def refuse_misfits(write: TableWrite) -> None:
+    """Raise RunError for a changelog without ``sink.changelog``, and for a directory that is a dangling link."""
     if write.changelog and option(write.table, "sink.changelog") != "true":
         raise RunError(
             f"table {write.name} cannot take updates: files only grow",
             hint="set 'sink.changelog' = 'true' to write every change as a row with its kind in a column 'op'",
             path=f"tables.{write.name}.options.sink.changelog",
         )
+    _refuse_lost_place(write.name, write.table)
 
 
 def _refuse_lost_place(name: str, table: Table) -> None:
