@@ -4,7 +4,7 @@ Rows in Arrow go straight into an operator with state. Rows that Spark has read 
 slower. Builders of a run and ``explain`` use the same reasons. A run may find a further reason, because only a run sees
 the files and the configuration of their file system.
 
-    scan_readers(plan)  # {'scan_orders': 'read in Arrow', 'scan_rates': 'read by Spark: ORC'}
+    scan_readers(plan)  # {'scan_orders': 'read in Arrow', 'scan_rates': 'read by Spark: Avro'}
 """
 
 from __future__ import annotations

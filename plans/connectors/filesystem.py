@@ -47,7 +47,7 @@ _NO_POLICIES = {
 _NO_DELAY = "each micro-batch commits its partitions, and a job without rows has no batches"
 _LOOKED_UP = ("csv", "json", "parquet", "orc")
 _OF_PARTITIONS = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP")
-_IN_ARROW = ("csv", "json", "parquet")
+_IN_ARROW = ("csv", "json", "parquet", "orc")
 """The formats that workers read in Arrow."""
 _TITLES = {"avro": "Avro", "raw": "raw text"}
 _SCHEMES = ("", "file", "s3", "s3a", "hdfs")
@@ -137,6 +137,16 @@ def _plain(path: str) -> str:
     return posixpath.normpath(re.sub(r"/+", "/", re.sub(r"^file:(?://)?(?=/)", "", path)))
 
 
+def _only_spark_reads(table: Table, columns: Collection[str]) -> Iterator[str]:
+    """Yield the reasons why Spark reads ``columns`` of ORC files: values that depend on calendars, odd names."""
+    for column in stored_columns(table):
+        if column.name in columns:
+            data_type = parse_type(column.type)
+            yield from (f"{root} column {column.name}" for root in ("DATE", "TIMESTAMP") if data_type.contains(root))
+            if "." in column.name:
+                yield f"column {column.name}"
+
+
 class Filesystem(Readable, Writable, LookedUp):
     """Files in a directory."""
 
@@ -219,9 +229,13 @@ class Filesystem(Readable, Writable, LookedUp):
         scheme = file_place("path", table.options.get("path", "")).scheme
         if scheme not in _SCHEMES:
             return f"{scheme}://"
+        if file_format == "orc":
+            return next(_only_spark_reads(table, columns), None)
+        if file_format not in TEXTS:
+            return None
         nested = (c.name for c in table.columns if c.name in columns and parse_type(c.type).children)
         reason = next((f"nested column {name}" for name in nested), None)
-        return why_spark_parses(table, columns) if reason is None and file_format in TEXTS else reason
+        return why_spark_parses(table, columns) if reason is None else reason
 
     def sink_kinds(self, table: Table) -> RowKinds:
         return ALL_KINDS if table.options.get("sink.changelog", "").lower() == "true" else INSERT_ONLY

@@ -69,12 +69,25 @@ def is_local(spark: SparkSession, path: str) -> bool:
 
 def file_sizes(spark: SparkSession, path: str, *, below: bool) -> Iterator[int]:
     """Yield the sizes of the files at ``path``, or also ``below`` it; :func:`why_spark_only` has found no reason."""
+    _, entries = _entries(spark, path, below=below)
+    yield from (entry.size for entry in entries if entry.is_file)
+
+
+def newest_file(spark: SparkSession, path: str, *, below: bool) -> tuple[pafs.FileSystem, str] | None:
+    """Return the newest file at ``path``, or also ``below`` it, that is not empty, and its file system."""
+    system, entries = _entries(spark, path, below=below)
+    visible = [e for e in entries if e.is_file and e.size and not e.base_name.startswith(("_", "."))]
+    newest = max(visible, key=lambda entry: (entry.mtime_ns or 0, entry.path), default=None)
+    return None if newest is None else (system, newest.path)
+
+
+def _entries(spark: SparkSession, path: str, *, below: bool) -> tuple[pafs.FileSystem, list[pafs.FileInfo]]:
     url, scheme = _qualified(spark, path)
     system, inner = (pafs.LocalFileSystem(), url.removeprefix("file:")) if scheme == "file" else opened(url)
     place = system.get_file_info(inner.rstrip("/") or "/")
     is_directory = place.type == pafs.FileType.Directory
     entries = system.get_file_info(pafs.FileSelector(place.path, recursive=below)) if is_directory else [place]
-    yield from (entry.size for entry in entries if entry.is_file)
+    return system, entries
 
 
 def _qualified(spark: SparkSession, path: str) -> tuple[str, str]:

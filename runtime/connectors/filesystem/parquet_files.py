@@ -2,7 +2,8 @@
 
 Spark lists the files and records in the checkpoint which ones were read, as when it reads them itself. A worker gets
 paths, and the rows are in Arrow from the start, as stateful operators need them. A column that a file lacks is NULL, as
-in Spark. Column types that Spark would refuse to read as the declared ones are refused here, too.
+in Spark. Column types that Spark would refuse to read as the declared ones are refused here, too
+(:mod:`hintplan.runtime.connectors.filesystem.columnar.conversion`).
 """
 
 from __future__ import annotations
@@ -10,27 +11,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hintplan.plans.errors import RunError
+from hintplan.runtime.connectors.filesystem.columnar.conversion import converted, is_fitting, leaves, logical_type
 from hintplan.runtime.connectors.filesystem.file_systems import opened
 from hintplan.runtime.storage.remote_files import patiently
 
 PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"
 """The facts that Spark has about a file before reading it, in the columns of its ``binaryFile`` format."""
 
+_INSTANT = pa.timestamp("us", tz="UTC")
+_FEW_ROWS = 1000
+"""So many rows are read at a time if Arrow cannot read all rows of a row group at once."""
 _SURE_SINCE = 1900
 """Since this year, timestamps are the same in Spark's old hybrid calendar and in the new one."""
 
 
-def read_parquet(path: str, schema: pa.Schema, name: str) -> Iterator[tuple[pa.Table, int]]:
+def read_parquet(path: str, schema: pa.Schema, name: str, *, null_rows: bool = False) -> Iterator[tuple[pa.Table, int]]:
     """Yield the rows of a file, one table per row group, and their number, which a table without columns lacks.
 
-    ``path`` is a local path, or a URL as Hadoop writes it. Raise RunError with the name of the table on failure.
+    ``path`` is a local path, or a URL as Hadoop writes it. With ``null_rows``, a ROW is NULL if the file has none of
+    its fields. Raise RunError with the name of the table on failure.
     """
     path = path.removeprefix("file:")
     try:
@@ -38,7 +43,7 @@ def read_parquet(path: str, schema: pa.Schema, name: str) -> Iterator[tuple[pa.T
             types = _types(file)
             present = [column for column in schema.names if column in types]
             for column in present:
-                if not _fits(types[column], schema.field(column).type):
+                if not is_fitting(types[column], schema.field(column).type):
                     raise RunError(
                         f"table {name}: column {column} of {path} is of type {types[column]}, which cannot be read as "
                         f"{schema.field(column).type}",
@@ -46,10 +51,10 @@ def read_parquet(path: str, schema: pa.Schema, name: str) -> Iterator[tuple[pa.T
                     )
             old = _has_old_calendar(file.metadata.metadata or {})
             for group in range(file.num_row_groups):
-                rows = patiently(partial(file.read_row_group, group, present, use_threads=False))
+                rows = patiently(partial(_row_group, file, group, present))
                 size = file.metadata.row_group(group).num_rows
                 columns = [
-                    _as(field.type, rows[field.name], types[field.name])
+                    converted(rows[field.name], types[field.name], field.type, null_rows=null_rows)
                     if field.name in types
                     else pa.nulls(size, field.type)
                     for field in schema
@@ -73,34 +78,19 @@ def _open(path: str) -> Iterator[pq.ParquetFile]:
         yield patiently(lambda: pq.ParquetFile(source, pre_buffer=True, coerce_int96_timestamp_unit="us"))
 
 
+def _row_group(file: pq.ParquetFile, group: int, columns: list[str]) -> pa.Table:
+    try:
+        return file.read_row_group(group, columns, use_threads=False)
+    except pa.ArrowNotImplementedError:  # more than 2 GB of texts inside of a nested column
+        batches = file.iter_batches(_FEW_ROWS, row_groups=[group], columns=columns, use_threads=False)
+        return pa.Table.from_batches(list(batches))
+
+
 def _types(file: pq.ParquetFile) -> dict[str, pa.DataType]:
     """Return the logical types of a file's columns. INT96 has no time zone in Arrow, but holds instants in UTC."""
-    old = {
-        file.schema.column(i).path for i in range(len(file.schema)) if file.schema.column(i).physical_type == "INT96"
-    }
-    return {
-        field.name: pa.timestamp("us", tz="UTC") if field.name in old else _plain(field.type)
-        for field in file.schema_arrow
-    }
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the logical type of ``kind``: a file written from Arrow keeps the writer's in-memory layout."""
-    if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return pa.binary()
-    return kind
-
-
-def _as(wanted: pa.DataType, column: pa.ChunkedArray, found: pa.DataType) -> pa.ChunkedArray:
-    if column.type == wanted:
-        return column
-    if found != column.type:
-        column = column.cast(found)
-    return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))  # nanoseconds are truncated to microseconds
+    physical = (file.schema.column(index).physical_type for index in range(len(file.schema)))
+    instants = (_INSTANT if stored == "INT96" else None for stored in physical)
+    return {field.name: logical_type(field.type, instants) for field in file.schema_arrow}
 
 
 def _has_old_calendar(metadata: Mapping[bytes, bytes]) -> bool:
@@ -112,37 +102,13 @@ def _has_old_calendar(metadata: Mapping[bytes, bytes]) -> bool:
 
 def _refuse_old_times(rows: pa.Table, path: str, name: str) -> None:
     for field in rows.schema:
-        if pa.types.is_date(field.type) or pa.types.is_timestamp(field.type):
-            first = pc.min(rows[field.name].cast(pa.timestamp("us"), safe=False)).as_py()
+        for values in leaves(rows[field.name]):
+            if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)):
+                continue
+            first = pc.min(values.cast(pa.timestamp("us"), safe=False)).as_py()
             if first is not None and first.year < _SURE_SINCE:
                 raise RunError(
                     f"table {name}: column {field.name} of {path} has times before {_SURE_SINCE}, and an old Spark has "
                     "written it by another calendar",
                     hint="rewrite the file with Spark 3 or later",
                 )
-
-
-def _fits(found: Any, wanted: Any) -> bool:
-    """Return true if each value of type ``found`` is one of type ``wanted``; times may be truncated to microseconds."""
-    kinds = pa.types
-    fits = found == wanted
-    if kinds.is_timestamp(wanted):
-        same = kinds.is_timestamp(found) and (found.tz is None) == (wanted.tz is None)
-        fits = same or (wanted.tz is None and kinds.is_date32(found))
-    elif kinds.is_signed_integer(wanted) and kinds.is_integer(found):
-        fits = found.bit_width + kinds.is_unsigned_integer(found) <= wanted.bit_width
-    elif kinds.is_floating(wanted) and kinds.is_floating(found):
-        fits = found.bit_width <= wanted.bit_width
-    elif kinds.is_floating(wanted) and kinds.is_integer(found):
-        fits = found.bit_width <= (24 if wanted.bit_width == 32 else 53)
-    elif kinds.is_decimal(wanted) and kinds.is_integer(found):
-        fits = wanted.precision - wanted.scale >= (10 if found.bit_width <= 32 else 20)
-    elif kinds.is_decimal(wanted) and kinds.is_decimal(found):
-        extra_scale = wanted.scale - found.scale
-        fits = extra_scale >= 0 and found.precision + extra_scale <= wanted.precision
-    elif kinds.is_string(wanted) or kinds.is_binary(wanted):
-        fits = kinds.is_string(found) or kinds.is_binary(found)
-        fits = fits or (kinds.is_binary(wanted) and kinds.is_fixed_size_binary(found))
-    if kinds.is_null(found):
-        fits = True
-    return bool(fits)

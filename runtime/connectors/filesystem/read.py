@@ -33,13 +33,14 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import link_to_nowhere
 from hintplan.runtime.connectors.connector import ArrowSource, FileSource, TableRead
 from hintplan.runtime.connectors.filesystem.avro_files import require_avro_files, rows_of_avro
+from hintplan.runtime.connectors.filesystem.columnar.orc_files import has_orc, misfit_of_file, read_orc
 from hintplan.runtime.connectors.filesystem.csv_files import (
     LastColumn,
     last_column,
     or_failure,
     with_last_as_text,
 )
-from hintplan.runtime.connectors.filesystem.file_systems import file_sizes, why_spark_only
+from hintplan.runtime.connectors.filesystem.file_systems import file_sizes, newest_file, why_spark_only
 from hintplan.runtime.connectors.filesystem.in_arrow import FILE, FileRows, ListedFiles
 from hintplan.runtime.connectors.filesystem.metadata import metadata_columns
 from hintplan.runtime.connectors.filesystem.parquet_files import PATHS_DDL, read_parquet
@@ -72,6 +73,8 @@ _EVERY_AGE = "100000000d"
 """Longer than any two modification times are apart: Spark skips files that are older than the newest one by more."""
 _PRUNING = "spark.sql.csv.parser.columnPruning.enabled"
 """Without it, Spark also checks the columns of CSV that a plan does not read."""
+_NULL_ROWS = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
+"""With it, and always in Spark 4.0, a ROW is NULL if the file has none of its fields."""
 _NO_PATH = "the path cannot be listed"
 """No reason to show: ``read_stream`` raises the error."""
 
@@ -98,7 +101,8 @@ class FileReader(FileSource, ArrowSource):
                     return _NO_PATH
             elif are_partitioned(spark, path):
                 return "directories have columns that PARTITIONED BY does not declare"
-            return why_spark_only(spark, path)
+            reason = why_spark_only(spark, path)
+            return _misfit(read) if reason is None and table.options["format"] == "orc" else reason
         except (Py4JJavaError, IllegalArgumentException):
             return _NO_PATH
         except AnalysisException as error:
@@ -121,7 +125,9 @@ class FileReader(FileSource, ArrowSource):
         if table.options["format"] in TEXTS:
             tasks = None if may_break_lines(table) else _tasks_for_pieces(spark, path, below=below)
             return rows_of_text(files, listed, rows, name, table, _parser(table), pieces=tasks)
-        reading = ListedFiles(name=name, read_file=read_parquet, rows=rows)
+        null_rows = (spark.conf.get(_NULL_ROWS, "true") or "").lower() == "true"
+        read_file = read_orc if table.options["format"] == "orc" else partial(read_parquet, null_rows=null_rows)
+        reading = ListedFiles(name=name, read_file=read_file, rows=rows)
         frame = files.select(F.col("path").alias(FILE), *listed)
         return ArrowRows(frame=frame, read=reading, schema=rows.schema, metrics=((UNCOUNTED, "sum"),))
 
@@ -144,6 +150,17 @@ def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
     reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # the default is a week
     files = table.options.get("source.max-files-per-trigger")
     return reader.option("maxFilesPerTrigger", files) if files else reader
+
+
+def _misfit(read: TableRead) -> str | None:
+    """Return the reason why Spark must read the newest file, or None.
+
+    The types of the other files are most likely the same. If they are not, their task fails the run.
+    """
+    if not has_orc():
+        return "pyarrow lacks ORC"
+    found = newest_file(read.spark, read.table.options["path"], below=bool(read.table.partitioned_by))
+    return None if found is None else misfit_of_file(*found, _file_rows(read).stored)
 
 
 def _tasks_for_pieces(spark: SparkSession, path: str, *, below: bool) -> int | None:

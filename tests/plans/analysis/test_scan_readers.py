@@ -52,7 +52,9 @@ def topic(**options: str) -> str:
         (files(path="s3a://lake/t"), "read in Arrow"),
         (files(path="hdfs://namenode/t"), "read in Arrow"),
         (files(path="gs://lake/t"), "read by Spark: gs://"),
-        (files(format="orc"), "read by Spark: ORC"),
+        (files(format="orc"), "read in Arrow"),
+        (files("k BIGINT, v BIGINT, day DATE, at TIMESTAMP(3)", format="orc"), "read in Arrow"),
+        (files("k BIGINT, v BIGINT, day DATE", "PARTITIONED BY (day)", format="orc"), "read in Arrow"),
         (files(format="avro"), "read by Spark: Avro"),
         (topic(format="json"), "read in Arrow"),
         (topic(format="debezium-json"), "read by Spark: changelog"),
@@ -65,11 +67,30 @@ def test_the_declaration_of_a_table_decides_who_reads_it(table: str, reader: str
 @pytest.mark.parametrize(
     ("table", "query", "reader"),
     [
-        (files("k BIGINT, v BIGINT, a ARRAY<INT>"), "SELECT k, SUM(a[1]) FROM t GROUP BY k", "nested column a"),
+        (
+            files("k BIGINT, v BIGINT, a ARRAY<INT>", format="json"),
+            "SELECT k, SUM(a[1]) FROM t GROUP BY k",
+            "nested column a",
+        ),
         (
             DAYS,
             "SELECT k, SUM(v) FROM t WHERE day > '2020-01-01' GROUP BY k",
             "a condition on partition column day leaves out files",
+        ),
+        (
+            files("k BIGINT, v BIGINT, day DATE", format="orc"),
+            "SELECT k, COUNT(day) FROM t GROUP BY k",
+            "DATE column day",
+        ),
+        (
+            files("k BIGINT, v BIGINT, r ROW<a ARRAY<TIMESTAMP(3)>>", format="orc"),
+            "SELECT k, SUM(CARDINALITY(r.a)) FROM t GROUP BY k",
+            "TIMESTAMP column r",
+        ),
+        (
+            files("k BIGINT, v BIGINT, `a.b` INT", format="orc"),
+            "SELECT k, SUM(`a.b`) FROM t GROUP BY k",
+            "column a.b",
         ),
         (
             files(),
@@ -81,6 +102,15 @@ def test_the_declaration_of_a_table_decides_who_reads_it(table: str, reader: str
 def test_a_query_decides_too(table: str, query: str, reader: str) -> None:
     assert all(found.startswith(f"read by Spark: {reader}") for found in readers(table, query).values())
     assert readers(table, query)
+
+
+def test_workers_read_nested_columns_of_parquet() -> None:
+    table = files("k BIGINT, v BIGINT, a ARRAY<ROW<x INT>>, m MAP<STRING, BIGINT>")
+    join = "SELECT x.k, y.v FROM t AS x JOIN t AS y ON x.k = y.v AND CARDINALITY(x.a) > CARDINALITY(y.a)"
+    assert set(readers(table, join).values()) == {"read in Arrow"}
+    assert readers(table, "SELECT k, SUM(m['x']) FROM t GROUP BY k") == {
+        "scan_t": "read in Arrow if Arrow computes calc_t"
+    }
 
 
 def test_a_condition_on_another_column_is_for_arrow_if_it_can() -> None:
@@ -95,13 +125,13 @@ def test_without_an_operator_with_state_spark_reads_every_table(mode: str, query
 
 def test_explain_shows_who_reads_a_scan() -> None:
     script = (
-        f"{files(format='orc')} CREATE TABLE r (k BIGINT, v BIGINT) WITH ('connector' = 'print'); INSERT INTO r {SUM};"
+        f"{files(format='avro')} CREATE TABLE r (k BIGINT, v BIGINT) WITH ('connector' = 'print'); INSERT INTO r {SUM};"
     )
     plan = compile_sql(script)
     (line,) = [line for line in plan_tree(plan).splitlines() if "scan_t" in line]
-    assert line.endswith("filesystem · 2 of 2 columns · read by Spark: ORC")
+    assert line.endswith("filesystem · 2 of 2 columns · read by Spark: Avro")
     (scan,) = [operator for operator in explain_json(plan)["operators"] if operator["op"] == "scan"]
-    assert scan["description"] == "filesystem · 2 of 2 columns · read by Spark: ORC"
+    assert scan["description"] == "filesystem · 2 of 2 columns · read by Spark: Avro"
 
 
 def test_connectors_have_a_reader_in_arrow_where_their_code_has_one() -> None:

@@ -206,3 +206,75 @@ def test_what_is_no_whole_file_is_named(tmp_path: Path, content: bytes | None) -
         file.write_bytes(content)
     with pytest.raises(RunError, match=f"table t: {file} cannot be read as Parquet: "):
         rows_of(file, pa.schema([("a", pa.int64())]))
+
+
+DEEP = pa.struct([("t", pa.list_(pa.map_(pa.string(), pa.date32()))), ("n", pa.int32())])
+LAYOUTS_OF_LISTS = [
+    pa.large_list(pa.dictionary(pa.int8(), pa.large_string())),
+    pa.list_(pa.string_view()),
+    pa.list_(pa.field("x", pa.binary(), nullable=False)),
+]
+
+
+@pytest.mark.parametrize("kind", LAYOUTS_OF_LISTS, ids=str)
+def test_lists_come_whatever_their_layout(tmp_path: Path, kind: pa.DataType) -> None:
+    values: list[list[str] | None] = [["a", "b"], None, [], ["größer"]]
+    texts = pa.array(values, pa.list_(pa.string()))
+    inside = texts.values.cast(
+        kind.value_type.value_type if pa.types.is_dictionary(kind.value_type) else kind.value_type
+    )
+    inside = inside.dictionary_encode() if pa.types.is_dictionary(kind.value_type) else inside
+    of = pa.LargeListArray if pa.types.is_large_list(kind) else pa.ListArray
+    column = of.from_arrays(texts.offsets, inside, mask=texts.is_null())
+    file = written(tmp_path, pa.table({"a": pa.chunked_array([column, column.slice(2)])}))
+    ((table, _),) = read_parquet(str(file), pa.schema([("a", pa.list_(pa.string()))]), "t")
+    table.validate(full=True)
+    assert table["a"].to_pylist() == [*values, *values[2:]]
+
+
+def test_nested_columns_without_a_value(tmp_path: Path) -> None:
+    """As pandas writes columns of empty lists, and of None."""
+    rows: list[dict[str, object]] = [
+        {"a": [], "b": {"x": None}},
+        {"a": None, "b": None},
+        {"a": [None], "b": {"x": None}},
+    ]
+    file = written(tmp_path, pa.Table.from_pylist(rows))
+    schema = pa.schema([("a", pa.list_(DEEP)), ("b", pa.struct([("x", DEEP), ("y", pa.int8())]))])
+    expected = [{"a": row["a"], "b": row["b"] and {"x": None, "y": None}} for row in rows]
+    assert rows_of(file, schema) == expected
+
+
+def test_a_field_twice_is_refused(tmp_path: Path) -> None:
+    twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
+    file = written(tmp_path, pa.table({"a": twice}))
+    with pytest.raises(
+        RunError, match=r"column a of .* is of type struct<x: int64, x: int64>, which cannot be read as"
+    ):
+        rows_of(file, pa.schema([("a", pa.struct([("x", pa.int64())]))]))
+
+
+def test_old_times_inside_of_nested_columns_are_refused(tmp_path: Path) -> None:
+    metadata = {"org.apache.spark.version": "2.4.8"}
+    for year, is_refused in ((1582, True), (1982, False)):
+        rows = [{"a": {"n": 1, "t": [[("k", dt.date(2000, 1, 1)), ("l", dt.date(year, 10, 1))], []]}}, {"a": None}]
+        table = pa.Table.from_pylist(rows, pa.schema([("a", DEEP)])).replace_schema_metadata(metadata)
+        file = written(tmp_path, table)
+        if is_refused:
+            with pytest.raises(RunError, match=r"column a of .* has times before 1900"):
+                rows_of(file, pa.schema([("a", DEEP)]))
+        else:
+            found = rows_of(file, pa.schema([("a", DEEP)]))
+            assert found == [{"a": {"t": rows[0]["a"]["t"], "n": 1}}, {"a": None}]  # type: ignore[index]
+
+
+def test_more_nested_text_than_arrow_reads_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow reads no row group with more than 2 GB of text inside of a nested column."""
+    rows = [{"a": [str(n)]} for n in range(3000)]
+    file = written(tmp_path, pa.Table.from_pylist(rows))
+
+    def refuse(*_: object, **__: object) -> pa.Table:
+        raise pa.ArrowNotImplementedError("Nested data conversions not implemented for chunked array outputs")
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", refuse)
+    assert rows_of(file, pa.schema([("a", pa.list_(pa.string()))])) == rows

@@ -277,3 +277,13 @@ def test_forms_whose_records_have_no_sure_end(options: dict[str, str]) -> None:
 def test_ends_of_records(source: Table, data: bytes, ends: list[int]) -> None:
     assert list(record_ends(source, memoryview(data))) == ends
     assert last_record_end(source, data) == (ends[-1] if ends else 0)
+
+
+@pytest.mark.parametrize("shift", range(20))
+def test_a_decimal_of_twenty_digits_is_left_to_spark_wherever_it_is(shift: int) -> None:
+    """Arrow's parser computes another value for some of them. Long numbers of other columns do not matter."""
+    source = table("json", {"v": "DECIMAL(38, 2)", "c": "DOUBLE"})
+    line = f'{{"x":{{}},"p":"{"p" * shift}","c":0.1234567890123456789,"v":%s}}\n'
+    assert read((line % "1234567890123456789.5").encode(), source, "v") == [{"v": Decimal("1234567890123456789.50")}]
+    for number in ("12345678901234567890.5", "-1.12345678901234567890", "12345678901234567890"):
+        assert read((line % number).encode(), source, "v") is None
