@@ -8,7 +8,8 @@ nested value or a backslash is like no other.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from hintplan.runtime.connectors.filesystem.text_values import FLOATING, are_pla
 from hintplan.runtime.types import to_arrow
 
 Columns = dict[str, pa.Array]
+Key = str | tuple[str, int]
 
 _QUOTE = ord('"')
 _BACKSLASH = ord("\\")
@@ -33,17 +35,24 @@ _MOST_OTHERS = 100
 _FEW = 0.02
 """A smaller share of the lines of a block is not worth a group."""
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_TOKEN = re.compile(rb'("[^"]*"|[^\s"{}\[\]:,]+|[{}\[\]])\s*(:?)')
+_OPENING, _CLOSING = (b"{", b"["), (b"}", b"]")
 _SCALAR = f"^(?:{_NUMBER}|true|false|null)$"
 _WITHOUT_QUOTES = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of each line: its key, the literal before it, the first quote in that literal, and whether it is text."""
+    """A value of each line, and the literal ``before`` it.
 
-    key: str
+    A value inside of a field has a pair as its ``key``. The first quote of the literal is at ``place``, and is the
+    quote with the number ``quote`` in its line.
+    """
+
+    key: Key
     before: bytes
     quote: int
+    place: int
     is_text: bool
 
 
@@ -52,7 +61,7 @@ class Group:
     """The ``lines`` that are alike, and for each key where its values begin and end, and whether they are text."""
 
     lines: np.ndarray[Any, Any]
-    places: Mapping[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], bool]]
+    places: Mapping[Key, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,7 @@ def columns_alike(
     marks = np.frombuffer(data, np.uint8)
     if np.count_nonzero(marks < _BLANK) != len(ends):
         return None
-    groups = _groups(data, marks, starts, ends)
+    groups = _groups(data, marks, starts, ends, types)
     rest = np.ones(len(ends), bool)
     for group in groups:
         rest[group.lines] = False
@@ -92,12 +101,15 @@ def columns_alike(
         if parsed is None or not groups:
             return parsed
     columns: Columns = {}
-    keys = {key for group in groups for key in group.places}
-    for key in sorted(keys):
-        column = _column(data, marks, _values(groups, rest, starts, key), types.get(key))
+    keys = dict.fromkeys(key for group in groups for key in group.places)
+    for key in keys:
+        column = _column(
+            data, marks, _values(groups, rest, starts, key), types.get(key) if isinstance(key, str) else None
+        )
         if column is None:
             return None
-        columns[key] = column
+        if isinstance(key, str):
+            columns[key] = column
     for key, data_type in types.items():
         if key not in keys:
             columns[key] = pa.nulls(len(ends), to_arrow(str(data_type)))
@@ -109,7 +121,11 @@ def columns_alike(
 
 
 def _groups(
-    data: bytes, marks: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], ends: np.ndarray[Any, Any]
+    data: bytes,
+    marks: np.ndarray[Any, Any],
+    starts: np.ndarray[Any, Any],
+    ends: np.ndarray[Any, Any],
+    read: Collection[str],
 ) -> list[Group]:
     """Return groups of lines that are alike; lines that are like no others are in none."""
     quotes = np.flatnonzero(marks == _QUOTE).astype(np.int32)
@@ -126,10 +142,10 @@ def _groups(
         if groups and left.size < _FEW * len(ends):
             break
         group = None
-        template = _template(data[int(starts[left[0]]) : int(ends[left[0]])])
+        template = _template(data[int(starts[left[0]]) : int(ends[left[0]])], read)
         if template is not None:
             values, last = template
-            per_line = sum(2 + 2 * value.is_text for value in values)
+            per_line = values[-1].quote + values[-1].before.count(b'"') + last.count(b'"')
             are_like = quotes_of_lines[left] == per_line
             like = left[are_like]
             of_lines = quotes
@@ -164,31 +180,42 @@ def _quotes_before(
     return np.searchsorted(quotes, ends)
 
 
-def _template(line: bytes) -> tuple[list[Value], bytes] | None:
-    """Return the values of a line, and the literal behind the last one; None if the line is not one flat object."""
+def _template(line: bytes, read: Collection[str]) -> tuple[list[Value], bytes] | None:
+    """Return the values of a line, also those inside of fields that are not ``read``, and the literal behind the last.
+
+    None if the quotes do not tell where all values are, or a field that is read has a nested value.
+    """
     try:
         pairs = json.loads(line, object_pairs_hook=list)
     except (ValueError, RecursionError):
         return None
     keys = [key for key, _ in pairs] if isinstance(pairs, list) else []
-    if not keys or len(set(keys)) < len(keys) or any(isinstance(value, list) for _, value in pairs):
+    if len(set(keys)) < len(keys):
         return None
     values: list[Value] = []
-    at, since = 0, 0
-    for key, value in pairs:
-        name = b'"' + key.encode() + b'"'
-        quote = line.index(name, at)
-        at = quote + len(name)
-        is_text = isinstance(value, str)
-        while line[at] in b": ":
-            at += 1
-        at += is_text
-        values.append(Value(key, line[since:at], quote - since, is_text))
-        since = at
-        while line[at] not in (b'"' if is_text else b",} "):
-            at += 1
-        since, at = at, at + is_text  # its quote is in the next literal
-    return values, line[since:]
+    depth, since, quotes, key = 0, 0, 0, ""
+    for token in _TOKEN.finditer(line):
+        text, colon = token.groups()
+        if text in _OPENING:
+            depth += 1
+            if depth > 1 and key in read:
+                return None
+        elif text in _CLOSING:
+            depth -= 1
+        elif colon:
+            key = text[1:-1].decode() if depth == 1 else key
+        else:
+            is_text = text.startswith(b'"')
+            start, end = token.span(1)
+            before = line[since : start + is_text]
+            if b'"' not in before:
+                return None
+            values.append(
+                Value(key if depth == 1 else (key, len(values)), before, quotes, before.index(b'"'), is_text=is_text)
+            )
+            quotes += before.count(b'"')
+            since = end - is_text
+    return (values, line[since:]) if values else None
 
 
 def _group(
@@ -201,11 +228,7 @@ def _group(
     last: bytes,
 ) -> Group:
     """Return the lines among ``like`` that have the literals of the template; ``quotes`` has a row for each of them."""
-    literals: list[np.ndarray[Any, Any]] = []
-    column = 0
-    for value in values:
-        literals.append(quotes[:, column] - value.quote)
-        column += 2 + 2 * value.is_text
+    literals = [quotes[:, value.quote] - value.place for value in values]
     all_lines = len(like) == len(ends)
     literals.append((ends if all_lines else ends[like]) - len(last))
     alike = literals[0] == (starts if all_lines else starts[like])
@@ -238,7 +261,7 @@ def _are_at(windows: np.ndarray[Any, Any], places: np.ndarray[Any, Any], text: b
     return are_equal
 
 
-def _values(groups: list[Group], rest: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], key: str) -> Values:
+def _values(groups: list[Group], rest: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], key: Key) -> Values:
     """Return the values of ``key`` in all lines: each is in one of ``groups``, or among the ``rest``.
 
     The rest is given the value of the first line of a group, so that it is not NULL, which would cost time.

@@ -204,13 +204,18 @@ def test_lines_that_are_alike_and_others() -> None:
                 "d": dice.choice([0.5, 1e-7, 3, None, 1e30]),
                 "b": dice.choice([True, False, None]),
                 "u": dice.choice(["x", "yy", 'a"b']),
-                "x y": dice.choice([1, "t", None, [1, {"a": "}"}]]),
+                "x y": dice.choice(
+                    [1, "t", None, [1, {"a": "}"}], {"n": dice.random(), "s": {"d": "]"}, "e": [], "f": None}]
+                ),
                 "é": "1",
             }
             chosen = {key: values[key] for key in dice.choices(shapes, [9, 1, 1][: len(shapes)])[0]}
             lines.append(json.dumps(chosen, separators=marks, ensure_ascii=plain))
         expected = [{name: json.loads(line).get(name) for name in columns} for line in lines]
         assert read("\n".join(lines).encode(), source) == expected
+
+
+NESTED = [b'{"s":"a","n":{"s":1}}', b'{"s":{},"n":1}', b'{"s":["a"],"n":1}', b'{"n":[],"s":"a"}']
 
 
 @pytest.mark.parametrize(
@@ -221,7 +226,7 @@ def test_lines_that_are_alike_and_others() -> None:
         b'{"s":"a,"n":1}', b'{"s":"a"b","n":1}', b'{"s":"a\tb","n":1}', b'{"s":a,"n":1}', b'{"s":"a""n":1}',
         b'{"s","n":1}',
         b'{"s":"a","n":1}{"s":"a","n":1}', b'{"s":1,"n":1}', b'{"s":"a","n":"1"}', b'{"s":"a","s":"n"}',
-        b'{"s":"a",n:1}',
+        b'{"s":"a",n:1}', *NESTED,
     ],
 )  # fmt: skip
 def test_wrong_lines_among_lines_that_are_alike(wrong: bytes) -> None:
@@ -230,7 +235,16 @@ def test_wrong_lines_among_lines_that_are_alike(wrong: bytes) -> None:
         assert read(block, table("json", TWO)) is None
         # Keys that are not wanted must be correct, too, but may be there twice, with values of any type.
         found = read(block, table("json", {"n": "INT", "x": "INT"}), "x")
-        assert found is None or wrong in (b'{"s":1,"n":1}', b'{"s":"a","n":"1"}', b'{"s":"a","s":"n"}')
+        assert found is None or wrong in (b'{"s":1,"n":1}', b'{"s":"a","n":"1"}', b'{"s":"a","s":"n"}', *NESTED)
+
+
+@pytest.mark.parametrize("value", ["1 1", "01", "a", '"a"b"', '"a', "", "NaN", '"a","b"', "1,", "1}", '"a":"b"'])
+def test_wrong_values_inside_of_a_field_that_is_not_read(value: str) -> None:
+    line = '{"n":1,"x":{"a":%s,"c":{"d":"e"}}}\n'
+    source = table("json", {"n": "INT"})
+    for right in ("1", '"a"', "null"):
+        assert read((line % right).encode() * 3, source) == [{"n": 1}] * 3
+        assert read(((line % right) * 2 + line % value + line % right).encode(), source) is None
 
 
 def test_op_of_a_changelog() -> None:
@@ -283,7 +297,7 @@ def test_ends_of_records(source: Table, data: bytes, ends: list[int]) -> None:
 def test_a_decimal_of_twenty_digits_is_left_to_spark_wherever_it_is(shift: int) -> None:
     """Arrow's parser computes another value for some of them. Long numbers of other columns do not matter."""
     source = table("json", {"v": "DECIMAL(38, 2)", "c": "DOUBLE"})
-    line = f'{{"x":{{}},"p":"{"p" * shift}","c":0.1234567890123456789,"v":%s}}\n'
+    line = f'{{"x":[1,2],"p":"{"p" * shift}","c":0.1234567890123456789,"v":%s}}\n'
     assert read((line % "1234567890123456789.5").encode(), source, "v") == [{"v": Decimal("1234567890123456789.50")}]
     for number in ("12345678901234567890.5", "-1.12345678901234567890", "12345678901234567890"):
         assert read((line % number).encode(), source, "v") is None
