@@ -22,6 +22,7 @@ from hintplan.plans.connectors.files.formats import (
     REFUSED,
     TEXTS,
     check_format,
+    ignores_parse_errors,
     stored_columns,
     why_spark_parses,
 )
@@ -233,7 +234,8 @@ class Filesystem(Readable, Writable, LookedUp):
             return next(_only_spark_reads(table, columns), None)
         if file_format not in TEXTS:
             return None
-        nested = (c.name for c in table.columns if c.name in columns and parse_type(c.type).children)
+        read = {c.name for c in stored_columns(table)} if ignores_parse_errors(table) else columns
+        nested = (c.name for c in table.columns if c.name in read and parse_type(c.type).children)
         reason = next((f"nested column {name}" for name in nested), None)
         return why_spark_parses(table, columns) if reason is None else reason
 

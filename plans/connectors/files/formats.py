@@ -173,20 +173,23 @@ def stored_columns(table: Table) -> tuple[TableColumn, ...]:
     return tuple(column for column in physical(table) if column.name not in table.partitioned_by)
 
 
+def ignores_parse_errors(table: Table) -> bool:
+    """Return True if values that cannot be read are NULL; then each column of a row decides whether the row counts."""
+    return table.options.get(f"{table.options['format']}.ignore-parse-errors", "").lower() == "true"
+
+
 def why_spark_parses(table: Table, columns: Collection[str]) -> str | None:
     """Return the reason why Spark reads these columns of a text format, or None if workers can."""
-    file_format = table.options["format"]
-    if (key := f"{file_format}.ignore-parse-errors") in table.options and table.options[key].lower() == "true":
-        return key
-    if file_format == "csv" and (reason := why_spark_splits(table)) is not None:
+    if table.options["format"] == "csv" and (reason := why_spark_splits(table)) is not None:
         return reason
     stored = {column.name: parse_type(column.type) for column in stored_columns(table)}
     if _CORRUPT_IN_SPARK in stored:
         return f"column {_CORRUPT_IN_SPARK}"
-    read = {name: data_type for name, data_type in stored.items() if name in columns}
-    if not read and table.options.get("source.changelog", "false").lower() == "false":
+    if not stored.keys() & set(columns) and table.options.get("source.changelog", "false").lower() == "false":
         return "no column of the files is read"
-    for name, data_type in read.items():
+    for name, data_type in stored.items():
+        if name not in columns and not ignores_parse_errors(table):
+            continue
         if data_type.root == "DECIMAL" and (data_type.scale or 0) > _MOST_SCALE:
             return f"{data_type} column {name}"
     return None

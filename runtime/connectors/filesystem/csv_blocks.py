@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from hintplan.plans.declarations.types import DataType
-from hintplan.runtime.connectors.filesystem.text_values import column_of
+from hintplan.runtime.connectors.filesystem.text_values import column_of, plain_form
 from hintplan.runtime.types import to_arrow
 
 LARGEST_BLOCK = 1 << 30
@@ -95,6 +95,22 @@ def read_csv_block(data: bytes | memoryview, form: CsvForm) -> pa.Table | None:
     schema = pa.schema([(field, to_arrow(str(types[field]))) for field in form.read])
     table = pa.table(columns, schema=schema) if data else schema.empty_table()
     return table.select(list(form.wanted))
+
+
+def plain_record(form: CsvForm) -> str:
+    """Return a regular expression for records that :func:`read_csv_block` reads, but not for all of them."""
+    delimiter, quote = re.escape(form.delimiter), re.escape(form.quote)
+    odd = rf"\x00\r{quote}{re.escape(form.escape)}"
+    first = "" if form.null_literal is None else f"{re.escape(form.null_literal)}|"
+    inner = odd if form.breaks_lines else rf"{odd}\n"
+    doubled = f"|{quote}{quote}" if form.escape == form.quote else ""
+    fields = []
+    for name, data_type in zip(form.fields, form.types, strict=True):
+        value = plain_form(data_type) if name in form.read else None
+        plain = rf"[^{odd}\n{delimiter}]*" if value is None else f"{first}{value}|"
+        in_quotes = f"(?:[^{inner}]{doubled})*" if value is None else value
+        fields.append(f"(?:{plain}|{quote}{in_quotes}{quote})" if quote else f"(?:{plain})")
+    return delimiter.join(fields) + r"\r?\n?"
 
 
 def regular_quotes(

@@ -8,8 +8,9 @@ beyond the limits of Spark's parser. The answer for such a block is None.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,6 +30,7 @@ from hintplan.runtime.connectors.filesystem.text_values import (
     column_of,
     has_negative_zero,
     is_exact,
+    plain_form,
 )
 from hintplan.runtime.types import to_arrow
 
@@ -43,6 +45,7 @@ _EXPONENT = re.compile(rb"[:\[,][ \t]*-?[0-9.]+[eE]")
 _MANY_DIGITS = re.compile(rb"[:\[,][ \t]*\"?-?(?:[0-9]+[.])?[0-9]{20}")
 """With fewer digits and a scale of at most 18, every DECIMAL is within Arrow's range, which Arrow does not check."""
 _MOST_SCALE = 18
+_FIRST_LINES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,46 @@ def read_json_block(data: bytes | memoryview, form: JsonForm) -> pa.Table | None
     types = dict(zip(form.read, form.types, strict=True))
     columns = columns_alike(data, starts, ends, types, partial(_parsed, types=types))
     return None if columns is None else pa.table(columns, schema=schema).select(list(form.wanted))
+
+
+def plain_record(form: JsonForm, lines: Sequence[bytes]) -> str:
+    """Return a regular expression for lines that :func:`read_json_block` reads, but not for all of them.
+
+    Keys without a column are allowed if the first of ``lines`` have them.
+    """
+    others: dict[str, None] = {}
+    for line in lines[:_FIRST_LINES]:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        others |= dict.fromkeys(found if isinstance(found, dict) else ())
+    fields = []
+    for name, data_type in zip(form.read, form.types, strict=True):
+        others.pop(name, None)
+        value = plain_form(data_type)
+        is_number = data_type.is_numeric or data_type.root == "BOOLEAN"
+        text = _TEXT if value is None else value if is_number else f'"{value}"'
+        fields.append(f"{_key(name)}(?:{text}|null)")
+    if others:
+        fields.append(f"(?:{'|'.join(map(_key, others))}){_FLAT}")
+    return _listed("{", "|".join(fields), "}") + r"\r?\n?"
+
+
+def _key(name: str) -> str:
+    return re.escape(json.dumps(name, ensure_ascii=False)) + "[ \t]*:[ \t]*"
+
+
+def _listed(first: str, form: str, last: str) -> str:
+    """Return a regular expression for a list of values that have a ``form``."""
+    return rf"\{first}[ \t]*(?:(?:{form})(?:[ \t]*,[ \t]*(?:{form}))*)?[ \t]*\{last}"
+
+
+_ESCAPED = r'\\(?:["\\/bfnrt]|u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}))'
+_TEXT = rf'"(?:[^"\\\x00-\x1f]|{_ESCAPED})*"'
+_SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null)"
+_FLAT = f"(?:{_SCALAR}|{_listed('[', _SCALAR, ']')}|{_listed('{', f'{_TEXT}[ ]*:[ ]*{_SCALAR}', '}')})"
+"""A value without a column, in which nothing more than scalars is nested."""
 
 
 def _parsed(data: bytes, lines: int, types: Mapping[str, DataType]) -> dict[str, pa.Array] | None:

@@ -19,14 +19,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StringType, StructType
 
+from hintplan.plans.connectors.files.formats import ignores_parse_errors
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.declarations.types import parse_type
-from hintplan.runtime.connectors.filesystem.odd_records import CORRUPT, LIMIT, TEXT, OddRecords
+from hintplan.runtime.connectors.filesystem.odd_records import CORRUPT, LIMIT, TEXT, OddRecords, if_readable
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MOST_NESTED = _LONGEST_NUMBER = 1000
+_ARRAY = r"^[ \t\r\n]*\["
+_VALUE = "value"
 _DECODER = json.JSONDecoder()
 _TEXT_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_ANY_TEXT_OR_BRACKET = re.compile(_TEXT_OR_BRACKET.pattern + rb"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+"""The parser accepts texts in single quotes."""
 _NUMBER = re.compile(rb"-?[0-9.eE+]{%d,}" % (_LONGEST_NUMBER + 1))
 
 
@@ -35,11 +40,13 @@ class OddJson(OddRecords):
 
     def reader(self, table: Table, columns: Sequence[str]) -> Callable[[list[bytes]], Mapping[str, pa.Array]]:
         of_numbers = {column.name for column in table.columns if not parse_type(column.type).is_text}
-        return partial(_as_texts, of_text=frozenset(columns) - of_numbers)
+        return partial(_as_texts, of_text=frozenset(columns) - of_numbers, cut=ignores_parse_errors(table))
 
     def parsed(
         self, text: Column, schema: StructType, options: Mapping[str, str], table: Table, columns: Sequence[str]
     ) -> tuple[Column, Column]:
+        if ignores_parse_errors(table):
+            return readable_objects_of(text.cast("string"), schema, options, columns)
         return objects_of(text.cast("string"), StructType([schema[column] for column in columns]), options)
 
     def given(self, wrong: str) -> Set[str] | None:
@@ -53,8 +60,10 @@ class OddJson(OddRecords):
 ODD_JSON = OddJson()
 
 
-def _as_texts(records: list[bytes], of_text: Collection[str]) -> Mapping[str, pa.Array]:
+def _as_texts(records: list[bytes], of_text: Collection[str], *, cut: bool) -> Mapping[str, pa.Array]:
     texts = [with_exact_texts(in_utf8(record.rstrip(b"\r\n")), of_text) for record in records]
+    if cut:
+        texts = [_without_rest(text) if text.lstrip().startswith(b"[") else text for text in texts]
     return {TEXT: pa.array(texts, pa.binary()), LIMIT: pa.array(map(exceeded_limit, texts), pa.string())}
 
 
@@ -66,8 +75,46 @@ def objects_of(text: Column, schema: StructType, options: Mapping[str, str]) -> 
     whole = StructType([*schema.fields]).add(CORRUPT, StringType())
     permissive = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     many = F.from_json(text, ArrayType(schema), {**options, "mode": "FAILFAST"})
-    is_array = F.rlike(text, F.lit(r"^[ \t\r\n]*\["))
+    is_array = F.rlike(text, F.lit(_ARRAY))
     return F.when(~is_array, F.from_json(text, whole, permissive)), F.when(is_array, many)
+
+
+def readable_objects_of(
+    text: Column, schema: StructType, options: Mapping[str, str], columns: Sequence[str]
+) -> tuple[Column, Column]:
+    """Return what :func:`objects_of` does, but with ``columns`` of the objects that count if errors are ignored.
+
+    An error in one object of an array is an error in each. Only ``from_json`` for an object reports errors, so the
+    array is read twice, once as a value of an object. The first reading is NULL if the text is no array of objects.
+    """
+    whole = StructType([*schema.fields]).add(CORRUPT, StringType())
+    in_object = StructType().add(_VALUE, ArrayType(schema)).add(CORRUPT, StringType())
+    permissive = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    is_array = F.rlike(text, F.lit(_ARRAY))
+
+    def values(found: Column) -> list[Column]:
+        return [found[name] for name in schema.names]
+
+    def row(found: Column, *more: Column) -> Column:
+        return F.struct(*(found[name].alias(name) for name in columns), *more)
+
+    def one(found: Column) -> Column:
+        is_wrong = found.isNull() | found[CORRUPT].isNotNull()
+        return if_readable(values(found), is_wrong, row(found, F.lit(None).cast("string").alias(CORRUPT)))
+
+    def many(both: Column) -> Column:
+        found, is_wrong = both["found"], both["wrong"]
+        are_rows = F.filter(found, lambda each: if_readable(values(each), is_wrong, F.lit(True)))
+        is_whole = ~F.exists(found, lambda each: each.isNull())
+        return F.when(is_whole, F.transform(are_rows, lambda each: row(each)))
+
+    again = F.from_json(F.concat(F.lit(f'{{"{_VALUE}":'), text, F.lit("}")), in_object, permissive)
+    twice = F.struct(
+        F.from_json(text, ArrayType(schema), permissive).alias("found"), again[CORRUPT].isNotNull().alias("wrong")
+    )
+    objects = F.when(~is_array, F.array(F.from_json(text, whole, permissive)))
+    arrays = F.when(is_array, F.array(twice))
+    return F.transform(objects, one)[0], F.transform(arrays, many)[0]
 
 
 def exceeded_limit(record: bytes) -> str:
@@ -125,6 +172,20 @@ def with_exact_texts(record: bytes, columns: Collection[str]) -> bytes:
     except (ValueError, IndexError, RecursionError):
         return record
     return "".join([*pieces, text[end:]]).encode("utf-8")
+
+
+def _without_rest(record: bytes) -> bytes:
+    """Return ``record`` without what is behind its array, which the parser does not read.
+
+    >>> _without_rest(b'[{"a": "]"}] x')
+    b'[{"a": "]"}]'
+    """
+    depth = 0
+    for match in _ANY_TEXT_OR_BRACKET.finditer(record):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(match[0], 0)
+        if depth == 0:
+            return record[: match.end()]
+    return record
 
 
 def _values(text: str, columns: Collection[str]) -> Iterator[tuple[int, int]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 import pyarrow as pa
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from hintplan.plans.declarations.tables import Table
@@ -23,6 +24,14 @@ CORRUPT = "__corrupt"
 
 MALFORMED = "[MALFORMED_RECORD_IN_PARSING] Encountered error while reading file "
 """The begin of the error of Spark's readers for a wrong record."""
+
+
+def if_readable(values: Sequence[Column], is_wrong: Column, row: Column) -> Column:
+    """Return ``row`` as Spark's reader does if parse errors are ignored; NULL for a wrong row without any value."""
+    is_row = ~is_wrong
+    for value in values:
+        is_row = is_row | value.isNotNull()
+    return F.when(is_row, row)
 
 
 class OddRecords(ABC):
@@ -43,8 +52,9 @@ class OddRecords(ABC):
 
         ``schema`` are all fields of the files of ``table``. ``options`` are the options of Spark's parser.
 
-        At least one of them is NULL, and both are if the record is no row. The struct has the further field
-        ``CORRUPT``, and NULL for each value that does not fit.
+        At least one of them is NULL, and both are if the record is no row. The struct has NULL for each value that does
+        not fit, and the further field ``CORRUPT``. If the table ignores parse errors, this field is always NULL, and a
+        record with an error and without any readable value is no row.
         """
 
     @abstractmethod

@@ -25,7 +25,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StringType, StructType
 
 from hintplan.plans.connectors.files.csv_marks import may_break_lines
-from hintplan.plans.connectors.files.formats import TEXTS, stored_columns
+from hintplan.plans.connectors.files.formats import TEXTS, ignores_parse_errors, stored_columns
 from hintplan.plans.connectors.reach import file_place
 from hintplan.plans.connectors.table import option
 from hintplan.plans.declarations.tables import Table
@@ -206,7 +206,7 @@ def _load(read: TableRead, reader: Reader, load: Callable[[Reader, str], DataFra
     if breaks_lines:
         schema, last = with_last_as_text(schema), last_column(schema, table)
     file_format = table.options["format"]
-    lenient = file_format in TEXTS and option(table, f"{file_format}.ignore-parse-errors") == "true"
+    lenient = ignores_parse_errors(table)
     if file_format == "avro":
         require_avro_files(name)
     reader = reader.format("binaryFile" if file_format == "avro" else spark_format(table))

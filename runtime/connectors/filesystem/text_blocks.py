@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.plans.connectors.files.csv_marks import delimiter_of, is_quoted, may_break_lines
-from hintplan.plans.connectors.files.formats import stored_columns
+from hintplan.plans.connectors.files.formats import ignores_parse_errors, stored_columns
 from hintplan.plans.connectors.table import option
 from hintplan.plans.declarations.tables import Table
 from hintplan.plans.declarations.types import DataType, parse_type
@@ -23,6 +23,7 @@ from hintplan.runtime.connectors.filesystem.csv_blocks import CsvForm, read_csv_
 from hintplan.runtime.connectors.filesystem.csv_records import ends_of_records
 from hintplan.runtime.connectors.filesystem.json_blocks import JsonForm, read_json_block
 from hintplan.runtime.connectors.filesystem.row_kinds import OP
+from hintplan.runtime.connectors.filesystem.text_values import are_of_form
 
 ReadBlock = Callable[[bytes | memoryview], pa.Table | None]
 """Returns the records of a block, in their order, or None if Spark might read one of them differently."""
@@ -37,6 +38,14 @@ def block_reader(table: Table, columns: Sequence[str]) -> ReadBlock | None:
     All ``columns`` are fields of the files. For a changelog, the text of field ``op`` is the last column. The function
     can be sent to workers.
     """
+    form = _form(table, columns)
+    if isinstance(form, CsvForm):
+        return partial(read_csv_block, form=form)
+    return None if form is None else partial(read_json_block, form=form)
+
+
+def _form(table: Table, columns: Sequence[str]) -> CsvForm | JsonForm | None:
+    """Return the form of the records of ``table``, or None if only Spark can read them."""
     stored = {column.name: parse_type(column.type) for column in stored_columns(table)}
     wanted = tuple(columns)
     if option(table, "source.changelog") != "false":
@@ -47,15 +56,34 @@ def block_reader(table: Table, columns: Sequence[str]) -> ReadBlock | None:
     if not stored or _CORRUPT_IN_SPARK in stored or not set(wanted) <= set(stored):
         return None
     # With ignore-parse-errors, a wrong value in any column may drop the row. Without columns, one counts the rows.
-    lenient = option(table, f"{table.options['format']}.ignore-parse-errors") == "true"
-    read = tuple(stored) if lenient else wanted or tuple(stored)[:1]
+    read = tuple(stored) if ignores_parse_errors(table) else wanted or tuple(stored)[:1]
     if any(stored[field].root == "TIME" for field in read):
         return None
     if table.options["format"] == "json":
         json = JsonForm(read=read, types=tuple(stored[field] for field in read), wanted=wanted)
-        return partial(read_json_block, form=json) if json_blocks.is_readable(json) else None
+        return json if json_blocks.is_readable(json) else None
     csv = csv_form(table, stored, read, wanted)
-    return partial(read_csv_block, form=csv) if csv_blocks.is_readable(csv) else None
+    return csv if csv_blocks.is_readable(csv) else None
+
+
+def plain_records(
+    table: Table, columns: Sequence[str], data: bytes, ends: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any] | None:
+    """Return which records of ``data`` have a form that a block can have; None if that is unknown.
+
+    ``ends`` are the positions behind all records. A few of these records may still make a block unreadable.
+    """
+    form = _form(table, columns)
+    if form is None or len(data) > csv_blocks.LARGEST_BLOCK:
+        return None
+    if isinstance(form, CsvForm):
+        pattern = csv_blocks.plain_record(form)
+    else:
+        pattern = json_blocks.plain_record(form, data[: int(ends[-1])].split(b"\n", 50))
+    try:
+        return are_of_form(data, ends, pattern)
+    except pa.ArrowInvalid:  # too long for the library of regular expressions
+        return None
 
 
 def csv_form(table: Table, stored: dict[str, DataType], read: Sequence[str], wanted: Sequence[str]) -> CsvForm:

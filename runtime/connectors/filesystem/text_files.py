@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
-from typing import Any
+from itertools import compress, groupby
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,13 @@ from hintplan.runtime.connectors.filesystem.odd_csv import ODD_CSV
 from hintplan.runtime.connectors.filesystem.odd_json import ODD_JSON
 from hintplan.runtime.connectors.filesystem.odd_records import CORRUPT, LIMIT, MALFORMED, TEXT, OddRecords
 from hintplan.runtime.connectors.filesystem.row_kinds import OP
-from hintplan.runtime.connectors.filesystem.text_blocks import ReadBlock, block_reader, last_record_end, record_ends
+from hintplan.runtime.connectors.filesystem.text_blocks import (
+    ReadBlock,
+    block_reader,
+    last_record_end,
+    plain_records,
+    record_ends,
+)
 from hintplan.runtime.connectors.filesystem.text_pieces import CODECS, FAULTS, blocks, content, piece
 from hintplan.runtime.engine.blobs import blob_column, from_blob
 from hintplan.runtime.engine.marks import Marking
@@ -48,8 +54,13 @@ URL, START = "__url", "__start"
 
 _PARTS = 16
 """The number of parts of a block that are read on their own if the block as a whole cannot be read."""
-_ROWS, _FILES, _ONE, _MANY = "__rows", "__files", "__one", "__many"
-_READ = pa.schema([(_ROWS, pa.binary()), (TEXT, pa.binary()), (LIMIT, pa.string()), (_FILES, pa.int32())])
+_FEW = 32
+"""In a part of fewer records, odd ones are not separated from the others."""
+_ROWS, _FILES, _BEFORE, _ONE, _MANY = "__rows", "__files", "__before", "__one", "__many"
+_READ = pa.schema(
+    [(_ROWS, pa.binary()), (TEXT, pa.binary()), (LIMIT, pa.string()), (_FILES, pa.int32()), (_BEFORE, pa.int32())]
+)
+"""``_BEFORE`` is the number of rows of the blob before an odd record that come before the record; NULL for all."""
 _OF_FORMATS: Mapping[str, OddRecords] = {"csv": ODD_CSV, "json": ODD_JSON}
 
 
@@ -89,7 +100,7 @@ def rows_of_text(
     schema, options = parser
     one, many = _OF_FORMATS[table.options["format"]].parsed(F.col(TEXT), schema, options, table, rows.stored.names)
     of_files = (F.col(quoted(column)) for column in (URL, *constant))
-    parsed = read.select(_ROWS, _FILES, LIMIT, one.alias(_ONE), many.alias(_MANY), *of_files)
+    parsed = read.select(_ROWS, _FILES, _BEFORE, LIMIT, one.alias(_ONE), many.alias(_MANY), *of_files)
     unpack = _Unpacking(file_format=table.options["format"], rows=rows)
     return ArrowRows(frame=parsed, read=unpack, schema=rows.schema, metrics=((UNCOUNTED, "sum"),))
 
@@ -122,16 +133,28 @@ class _ReadingFiles:
         chunks = piece(path, start, PIECE) if is_cut else content(path)
         odd = _OF_FORMATS[self.table.options["format"]].reader(self.table, self.stored.names)
 
-        def groups() -> Iterator[pa.Table | list[bytes]]:
+        columns_of_file = [column for column in self.stored.names if column != OP]
+
+        def groups() -> Iterator[Part]:
             for block in blocks(chunks, partial(last_record_end, self.table)):
-                yield from parts(block, read, partial(record_ends, self.table))
+                plain = partial(plain_records, self.table, columns_of_file)
+                yield from parts(block, read, partial(record_ends, self.table), plain)
+
+        def columns() -> Iterator[Mapping[str, pa.Array]]:
+            for is_table, group in groupby(groups(), lambda part: isinstance(part, pa.Table)):
+                for part in gather(group) if is_table else group:
+                    if is_table:
+                        yield {_ROWS: blob_column([part])}
+                    elif isinstance(part, list):
+                        yield odd(part)
+                    else:
+                        yield {_ROWS: blob_column([part.rows])}
+                        yield {**odd(part.records), _BEFORE: part.before}
 
         files = 1 if start == 0 else 0
-        for is_odd, group in groupby(groups(), lambda part: isinstance(part, list)):
-            for part in group if is_odd else gather(group):
-                columns = odd(part) if is_odd else {_ROWS: blob_column([part])}
-                yield _batch(columns, files, listed)
-                files = 0
+        for given in columns():
+            yield _batch(given, files, listed)
+            files = 0
         if files:
             yield _batch({_ROWS: pa.nulls(1, pa.binary())}, files, listed)
 
@@ -146,16 +169,39 @@ def _batch(columns: Mapping[str, pa.Array], files: int, listed: pa.RecordBatch) 
     return pa.RecordBatch.from_arrays(arrays, [*_READ.names, *(name for name, _ in of_file)])
 
 
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """The ``rows`` of a part of a block, its other ``records``, and how many of the rows come ``before`` each."""
+
+    rows: pa.Table
+    records: list[bytes]
+    before: pa.Array
+
+
+Part: TypeAlias = pa.Table | list[bytes] | Mixed
+PlainRecords = Callable[[bytes, np.ndarray[Any, Any]], np.ndarray[Any, Any] | None]
+
+
 def parts(
-    block: bytes, read: ReadBlock, ends_of: Callable[[bytes], Sequence[int] | np.ndarray[Any, Any]]
-) -> Iterator[pa.Table | list[bytes]]:
-    """Yield the rows of a ``block``, in order: as tables where ``read`` can read them, and else as records."""
+    block: bytes,
+    read: ReadBlock,
+    ends_of: Callable[[bytes], Sequence[int] | np.ndarray[Any, Any]],
+    plain: PlainRecords = lambda data, ends: None,
+) -> Iterator[Part]:
+    """Yield the rows of a ``block``, in order: as tables where ``read`` can read them, and else as records.
+
+    ``plain`` finds the records that ``read`` can probably read among others.
+    """
     rows = read(block)
     if rows is not None:
         yield rows
         return
     ends = [int(end) for end in ends_of(block)]
     ends += [len(block)] if not ends or ends[-1] < len(block) else []
+    divided = _divided(block, ends, read, plain)
+    if isinstance(divided, Mixed) and len(divided.records) * _PARTS <= len(ends):
+        yield divided
+        return
     step = -(-len(ends) // _PARTS)
     start = 0
     for first in range(0, len(ends), step):
@@ -164,8 +210,21 @@ def parts(
         if rows is not None:
             yield rows
         else:
-            yield [block[a:b] for a, b in zip([start, *group], group, strict=False)]
+            yield _divided(block[start : group[-1]], [end - start for end in group], read, plain)
         start = group[-1]
+
+
+def _divided(block: bytes, ends: list[int], read: ReadBlock, plain: PlainRecords) -> Mixed | list[bytes]:
+    """Return the rows of the plain records, and the other ones; all as they are if that is no gain."""
+    records = [block[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    are_plain = plain(block, np.array(ends)) if len(records) > _FEW else None
+    if are_plain is None or are_plain.all() or not are_plain.any():
+        return records
+    rows = read(b"".join(compress(records, are_plain)))
+    if rows is None or rows.num_rows != np.count_nonzero(are_plain):
+        return records
+    before = pa.array(np.cumsum(are_plain)[~are_plain], pa.int32())
+    return Mixed(rows, list(compress(records, ~are_plain)), before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,46 +243,57 @@ class _Unpacking(ReadBefore):
 
     def __call__(self, batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
         uncounted = 0
+        pending = _Pending()
         for batch in batches:
             # Spark has already counted one row per file.
             uncounted -= sum(batch.column(_FILES).to_pylist())
-            for rows in self._of_batch(batch):
+            for rows in self._of_batch(batch, pending):
                 uncounted += rows.num_rows
                 yield rows
+        for rows in pending.rest():
+            uncounted += rows.num_rows
+            yield rows
         report.metrics.append(uncounted)
 
-    def _of_batch(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
-        """Yield the rows of ``batch``, in order."""
+    def _of_batch(self, batch: pa.RecordBatch, pending: _Pending) -> Iterator[pa.Table]:
+        """Yield the rows of ``batch``, in order, after the ``pending`` rows of the batch before."""
         columns = [batch.column(name) for name in (_ROWS, _ONE, _MANY)]
         blobs, one, many = columns
         kinds = np.select([column.is_valid().to_numpy(zero_copy_only=False) for column in columns], [1, 2, 3])
-        for kind, run in groupby(range(len(kinds)), lambda row: int(kinds[row])):
+        for kind, run in groupby(np.flatnonzero(kinds).tolist(), lambda row: int(kinds[row])):
             rows = list(run)
-            first, size = rows[0], len(rows)
             if kind == 1:
                 for row in rows:
+                    yield from pending.rest()
                     table = from_blob(blobs[row].as_buffer())
-                    yield self._whole(table, batch, pa.repeat(row, table.num_rows))
-            elif kind == 2:
-                yield self._right(batch, one.slice(first, size), np.array(rows))
-            elif kind == 3:
-                objects = many.slice(first, size)
-                places = pa.array(np.repeat(rows, objects.value_lengths()))
-                yield self._whole(_fields(objects.flatten(), self.rows.stored), batch, places)
+                    pending.rows = self._whole(table, batch, pa.repeat(row, table.num_rows))
+                continue
+            if kind == 2:
+                found, places = self._right(batch, one.take(pa.array(rows)), np.array(rows))
+            else:
+                objects = many.take(pa.array(rows))
+                places = np.repeat(rows, objects.value_lengths())
+                found = self._whole(_fields(objects.flatten(), self.rows.stored), batch, pa.array(places))
+            yield from pending.with_rows(found, batch.column(_BEFORE).take(pa.array(places)))
 
     def _whole(self, stored: pa.Table, batch: pa.RecordBatch, places: pa.Array) -> pa.Table:
         """Return all columns of rows; ``places`` are their places in ``batch``."""
         return self.rows.whole(stored, lambda column: batch.column(column).take(places))
 
-    def _right(self, batch: pa.RecordBatch, records: pa.StructArray, places: np.ndarray[Any, Any]) -> pa.Table:
-        """Return the rows of right ``records``; RunError for a wrong one that the first step does not drop."""
+    def _right(
+        self, batch: pa.RecordBatch, records: pa.StructArray, places: np.ndarray[Any, Any]
+    ) -> tuple[pa.Table, np.ndarray[Any, Any]]:
+        """Return the rows of right ``records``, and their places in ``batch``.
+
+        Raise RunError for a wrong one that the first step does not drop.
+        """
         texts = records.field(CORRUPT)
         is_wrong = texts.is_valid().to_numpy(zero_copy_only=False)
         if is_wrong.any():
             wrong = np.flatnonzero(is_wrong)
             self._refuse(batch, records.take(pa.array(wrong)), places[wrong])
             records, places = records.filter(pa.array(~is_wrong)), places[~is_wrong]
-        return self._whole(_fields(records, self.rows.stored), batch, pa.array(places))
+        return self._whole(_fields(records, self.rows.stored), batch, pa.array(places)), places
 
     def _refuse(self, batch: pa.RecordBatch, wrong: pa.StructArray, places: np.ndarray[Any, Any]) -> None:
         """Raise RunError unless the first step drops all ``wrong`` records."""
@@ -245,6 +315,38 @@ class _Unpacking(ReadBefore):
         place = int(places[failing])
         url, limit = batch.column(URL)[place], batch.column(LIMIT)[place]
         raise RunError(f"{MALFORMED}{url}. {limit}")
+
+
+@dataclass(slots=True)
+class _Pending:
+    """The ``rows`` of a blob, of which the first are ``done``. Odd records that follow may belong between the rest."""
+
+    rows: pa.Table | None = None
+    done: int = 0
+
+    def rest(self) -> Iterator[pa.Table]:
+        """Yield the rest, after which nothing is pending."""
+        if self.rows is not None and self.done < self.rows.num_rows:
+            yield self.rows.slice(self.done)
+        self.rows, self.done = None, 0
+
+    def with_rows(self, found: pa.Table, before: pa.Array) -> Iterator[pa.Table]:
+        """Yield ``found``, each of its rows behind so many of the pending rows, or behind all for a NULL."""
+        for is_between, run in groupby(range(len(before)), lambda row: before[row].is_valid):
+            places = list(run)
+            rows = found.slice(places[0], len(places))
+            if not is_between or self.rows is None:
+                yield from self.rest()
+                yield rows
+                continue
+            behind = before.slice(places[0], len(places)).to_numpy()
+            end = int(behind[-1])
+            plain = self.rows.slice(self.done, end - self.done)
+            # Position of each row in the table of both: an odd record comes before the plain row of its number.
+            of_plain = np.arange(self.done, end) + 0.5
+            order = np.argsort(np.concatenate([of_plain, behind]), kind="stable")
+            self.done = end
+            yield pa.concat_tables([plain, rows]).take(pa.array(order))
 
 
 def _fields(objects: pa.StructArray, schema: pa.Schema) -> pa.Table:

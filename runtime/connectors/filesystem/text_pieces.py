@@ -51,7 +51,8 @@ def content(path: str) -> Iterator[bytes]:
 def piece(path: str, start: int, length: int) -> Iterator[bytes]:
     """Yield the lines of the uncompressed file at ``path`` that belong to the piece from ``start``."""
     with _open(path) as file:
-        end = _line_behind(file, start + length)
+        # The client of HDFS cannot seek behind the end of a file.
+        end = _line_behind(file, min(start + length, file.seek(0, io.SEEK_END)))
         begin = _line_behind(file, start) if start else 0
         file.seek(begin)
         while begin < end and (data := file.read(min(_CHUNK, end - begin))):

@@ -33,6 +33,9 @@ _FIRST_DAY = -719162
 _FIRST_MICROSECOND = _FIRST_DAY * 86_400_000_000
 _SECONDS_END = 19
 _SECOND_COLON = 16
+_DAY = "[12][0-9]{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+_MOMENT = _DAY + "[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]{1,6})?"
+_INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _ZONE = "(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])$"
 
 
@@ -42,6 +45,51 @@ def column_of(texts: pa.Array, data_type: DataType) -> pa.Array | None:
         return _converted(texts, data_type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
+
+
+def plain_form(data_type: DataType) -> str | None:
+    """Return a regular expression for texts that :func:`column_of` converts, but not for all of them; None for text.
+
+    It contains no group, and finds most values of another form.
+
+    >>> plain_form(DataType(root="DECIMAL", precision=4, scale=2))
+    '-?[0-9]{1,2}(?:[.][0-9]{1,2})?'
+    """
+    root = data_type.root
+    if root in TEXTS:
+        return None
+    if bits := _INTEGER_BITS.get(root):
+        largest = str(2 ** (bits - 1) - 1)
+        smaller = (
+            f"{largest[:at]}[0-{int(digit) - 1}][0-9]{{{len(largest) - at - 1}}}"
+            for at, digit in enumerate(largest)
+            if digit != "0"
+        )
+        return f"-?(?:[0-9]{{1,{len(largest) - 1}}}|{'|'.join(smaller)}|{largest})"
+    match root:
+        case "BOOLEAN":
+            return "(?:true|false)"
+        case "DATE":
+            return _DAY
+        case "TIMESTAMP":
+            return _MOMENT
+        case "TIMESTAMP_LTZ":
+            return _MOMENT + _ZONE.replace("(", "(?:").removesuffix("$")
+        case "DECIMAL":
+            precision, scale = data_type.precision or 10, data_type.scale or 0
+            fraction = f"(?:[.][0-9]{{1,{scale}}})?" if scale else ""
+            return f"-?[0-9]{{1,{max(precision - scale, 1)}}}{fraction}"
+    if root in BINARIES:
+        return "(?:[A-Za-z0-9+/]{4})*"
+    return "-?[0-9]{1,30}(?:[.][0-9]{1,30})?(?:[eE][-+]?[0-9])?"
+
+
+def are_of_form(data: bytes, ends: np.ndarray[Any, Any], form: str) -> np.ndarray[Any, Any]:
+    """Return which of the records of ``data``, one to each of ``ends``, have the ``form``, a regular expression."""
+    offsets = np.concatenate((np.zeros(1, np.int32), ends.astype(np.int32)))
+    records = pa.BinaryArray.from_buffers(pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    are_plain: np.ndarray[Any, Any] = pc.match_substring_regex(records, f"^(?:{form})$").to_numpy(zero_copy_only=False)
+    return are_plain
 
 
 def is_exact(column: pa.Array, data_type: DataType) -> bool:

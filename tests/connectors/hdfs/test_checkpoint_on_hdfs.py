@@ -23,6 +23,7 @@ from hintplan import compile_sql
 from hintplan.runtime.storage.remote_files import RemoteFiles, remote_files
 from hintplan.runtime.stores import open_store
 from tests.connectors.hdfs.server import running_hdfs
+from tests.connectors.text_in_pieces import EXPECTED, script, sums, write_lines
 from tests.sample import in_turn
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.integration]
@@ -163,3 +164,18 @@ def test_workers_read_files_of_parquet_in_partitions(hdfs: str, tmp_path: Path) 
     assert "read by Spark" not in said
     found = sqlite3.connect(tmp_path / "sums.db").execute("SELECT country, name, total FROM sums").fetchall()
     assert {(country, name): total for country, name, total in found} == expected
+
+
+@in_turn(0, of=3)
+def test_workers_read_large_text_files_in_pieces(hdfs: str, tmp_path: Path) -> None:
+    url = f"{hdfs}/{tmp_path.name}"
+    database = tmp_path / "sums.db"
+    api.dump(compile_sql(script(f"{url}/in", database), name="job"), tmp_path / "job.json")
+    system, base = open_store(url)
+    write_lines(system, f"{base}/in")
+    said = hintplan(
+        tmp_path, "run", "job.json", "--once", "--checkpoint", f"{url}/checkpoint", "--master", "local[2]",
+        "--allow-scheme", hdfs,
+    )  # fmt: skip
+    assert "read by Spark" not in said
+    assert sums(database) == EXPECTED

@@ -15,6 +15,7 @@ import hintplan
 from hintplan import compile_sql
 from tests.connectors.object_store.job import Job, with_group
 from tests.connectors.object_store.server import Request
+from tests.connectors.text_in_pieces import EXPECTED, script, sums, write_lines
 from tests.sample import in_turn, sampled
 from tests.spark.commands import Commands, Done
 
@@ -68,6 +69,14 @@ def test_formats(source: str, sink: str, job: Job) -> None:
     job.compile()
     done(job.run("--once"))
     job.check()
+
+
+def test_workers_read_large_text_files_in_pieces(job: Job) -> None:
+    write_lines(job.store.system(), f"{job.bucket}/in")
+    database = job.directory / "sums.db"
+    hintplan.dump(compile_sql(script(f"s3a://{job.bucket}/in", database), name="job"), job.directory / "job.json")
+    assert "read by Spark" not in done(job.run("--once")).stderr
+    assert sums(database) == EXPECTED
 
 
 @in_turn(0, of=3)

@@ -6,13 +6,21 @@ import json
 import pickle
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hintplan.plans.declarations.tables import Table, TableColumn
-from hintplan.runtime.connectors.filesystem.text_blocks import block_reader, last_record_end, record_ends
+from hintplan.runtime.connectors.filesystem.text_blocks import (
+    block_reader,
+    last_record_end,
+    plain_records,
+    record_ends,
+)
+from hintplan.runtime.connectors.filesystem.text_files import Mixed, parts
 from hintplan.runtime.types import to_arrow
 from tests.sample import gate_seed
 
@@ -301,3 +309,68 @@ def test_a_decimal_of_twenty_digits_is_left_to_spark_wherever_it_is(shift: int) 
     assert read((line % "1234567890123456789.5").encode(), source, "v") == [{"v": Decimal("1234567890123456789.50")}]
     for number in ("12345678901234567890.5", "-1.12345678901234567890", "12345678901234567890"):
         assert read((line % number).encode(), source, "v") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain", "others"),
+    [
+        ("TINYINT", ["0", "-5", "99", "127", "-127"], ["128", "1000", "-", "x", "1.0", "+1"]),
+        ("INT", ["2147483647", "999999999", "-2147483647"], ["2147483648", "3000000000", "9" * 11]),
+        ("BIGINT", ["9223372036854775807", "1" * 18], ["9223372036854775808", "1e3"]),
+        ("DOUBLE", ["1.5", "-0.25", "1e5", "7"], ["N/A", "NaN", "1d", ".5", "1e400"]),
+        ("DECIMAL(5, 2)", ["1", "-999.99", "12.5"], ["1000", "1.005", "1e1", ""]),
+        ("BOOLEAN", ["true", "false"], ["True", "yes", "1"]),
+        ("DATE", ["2024-12-31", "2023-02-28"], ["2023-02-30", "2024-13-01", "2024-1-1", "n/a"]),
+        ("TIMESTAMP(3)", ["2024-01-01 10:11:12", "2024-01-01T10:11:12.123456"], ["2024-01-01", "2024-01-01 24:00:00"]),
+        ("TIMESTAMP_LTZ(3)", ["2024-01-01 10:11:12Z", "2024-01-01 10:11:12+02:00"], ["2024-01-01 10:11:12"]),
+    ],
+)
+def test_records_of_a_plain_form_are_readable(kind: str, plain: list[str], others: list[str]) -> None:
+    numbers = kind.startswith(("TINY", "INT", "BIG", "DOUBLE", "DEC", "BOOL"))
+    for chosen in ("csv", "json"):
+        source = table(chosen, {"v": kind, "s": "STRING"})
+        texts = [text for text in (*plain, *others) if text or chosen == "json"]
+        if chosen == "csv":
+            records = [f"{text},a\n".encode() for text in texts]
+        else:
+            records = [f'{{"v": {text if numbers else json.dumps(text)}, "s":"a"}}\n'.encode() for text in texts]
+        data, ends = b"".join(records), np.cumsum([len(record) for record in records])
+        found = plain_records(source, ("v",), data, ends)
+        assert found is not None
+        assert found.tolist() == [text in plain for text in texts]
+        for record in records[: len(plain)]:
+            assert read(record, source, "v") is not None
+
+
+@pytest.mark.parametrize("chosen", ["csv", "json"])
+@pytest.mark.parametrize("wrong", [["x"], ["x", None]])
+def test_the_rows_between_odd_records_stay_rows(chosen: str, wrong: list[str | None]) -> None:
+    dice = Random(gate_seed())
+    source = table(chosen, {"n": "INT", "s": "STRING"}, **{f"{chosen}.ignore-parse-errors": "true"})
+    for share in (0.01, 0.3):
+        odd: list[int] = []
+        records = []
+        for number in range(2000):
+            value = str(number)
+            if dice.random() < share:
+                odd.append(number)
+                value = dice.choice(wrong) or "1,2"
+            text = f'{value},"a""{number}"\n' if chosen == "csv" else f'{{"n":{value},"o":[1],"s":"a\\"{number}"}}\n'
+            records.append(text.encode())
+        reader = block_reader(source, ("n", "s"))
+        assert reader is not None
+        found = parts(
+            b"".join(records), reader, partial(record_ends, source), partial(plain_records, source, ("n", "s"))
+        )
+        numbers, left = [], []
+        for part in found:
+            assert isinstance(part, Mixed)
+            values = part.rows.column("n").to_pylist()
+            for record, before in zip(part.records, part.before.to_pylist(), strict=True):
+                left.append(records.index(record, len(numbers) + len(left)))
+                assert before == len(values) or values[before] > left[-1]
+                assert before == 0 or values[before - 1] < left[-1]
+            numbers += values
+            assert part.rows.column("s").to_pylist() == [f'a"{number}' for number in values]
+        assert left == odd
+        assert sorted([*numbers, *left]) == list(range(2000))

@@ -38,9 +38,16 @@ def test_the_plan_gives_a_reason_where_the_kernels_read_no_blocks(kind: str, rea
     assert kind == "TIME" or why_spark_reads(table(kind), ("i",)) is None
 
 
+@pytest.mark.parametrize(("kind", "reason"), REASONS.items())
+def test_each_column_counts_if_parse_errors_are_ignored(kind: str, reason: str | None) -> None:
+    lenient = table(kind, **{"json.ignore-parse-errors": "TRUE"})
+    for columns in (("c",), ("i", "c"), ("i",)):
+        assert why_spark_reads(lenient, columns) == reason
+        assert (block_reader(lenient, columns) is None) == (reason is not None)
+    assert why_spark_reads(lenient, ()) == reason or "no column of the files is read"
+
+
 def test_reasons_that_do_not_depend_on_types() -> None:
-    lenient = table("INT", **{"json.ignore-parse-errors": "TRUE"})
-    assert why_spark_reads(lenient, ("i",)) == "json.ignore-parse-errors"
     assert why_spark_reads(table("INT"), ()) == "no column of the files is read"
     changes = table("INT", **{"source.changelog": "true"})
     assert why_spark_reads(changes, ()) is None
