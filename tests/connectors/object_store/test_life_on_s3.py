@@ -71,6 +71,7 @@ def test_formats(source: str, sink: str, job: Job) -> None:
     job.check()
 
 
+@in_turn(1, of=3)
 def test_workers_read_large_text_files_in_pieces(job: Job) -> None:
     write_lines(job.store.system(), f"{job.bucket}/in")
     database = job.directory / "sums.db"
