@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,6 +67,14 @@ def require_java() -> None:
     if match is None or int(match[1]) < MINIMUM_JAVA:
         version = match[1] if match else "of an unknown version"
         raise RunError(f"Spark needs Java {MINIMUM_JAVA} or newer; {java} is Java {version}", hint=install)
+
+
+def signal_that_ended(exit_code: int | None) -> int | None:
+    """Return SIGINT or SIGTERM if it has ended a process of Java or of Spark's scripts; otherwise None.
+
+    ``exit_code`` is negative if the signal has killed the process; a JVM or a shell returns 128 plus the signal.
+    """
+    return next((number for number in (signal.SIGINT, signal.SIGTERM) if exit_code in (-number, 128 + number)), None)
 
 
 def jvm_of(spark: SparkSession) -> JVMView:

@@ -49,7 +49,7 @@ from hintplan.plans.text.notice import ERASED, notice
 from hintplan.plans.text.terminal import print_message
 from hintplan.runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from hintplan.runtime.jvm import class_archive
-from hintplan.runtime.jvm.java import java_version
+from hintplan.runtime.jvm.java import java_version, signal_that_ended
 from hintplan.runtime.metrics.exporter import destination
 from hintplan.runtime.run.in_advance import refuse_in_advance
 from hintplan.runtime.run.new_input import may_find_rows
@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
 _RESET_SECONDS = 600.0
 """After this time without a failure, --max-restarts counts from zero again."""
+_SIGNAL_SECONDS = 0.3
+"""A signal to a group of processes reaches them all within this time."""
 
 
 def _address(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, int] | None:
@@ -523,9 +525,14 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
                     spark = start_session(
                         options.master, needs.conf, remote=options.remote, needs=needs.session, name=name, jvm=jvm
                     )
-            except RunError:
-                if received:  # the JVM also gets the signal, and ends if it is still starting
-                    raise Exit(128 + received[0]) from None
+            except RunError as error:
+                # Java also gets the signal, ends if it is still starting, and may get it before this process does.
+                code = getattr(error.__cause__, "returncode", None) if jvm is None else jvm.process.poll()
+                if not received and code is not None and signal_that_ended(code) is None:
+                    time.sleep(_SIGNAL_SECONDS)  # the exit code of a script of Spark does not tell the signal
+                number = received[0] if received else signal_that_ended(code)
+                if number is not None:
+                    raise Exit(128 + number) from None
                 raise
             finally:
                 if jvm is not None:

@@ -344,6 +344,34 @@ def test_a_java_that_fails_says_why(job: Path) -> None:
         assert said in done.stderr
 
 
+ANSWERS = """[ "$1" = -version ] && echo 'version "17.0.1"' >&2 && exit"""
+PASSES_ON = """
+run=$(ps -o ppid= $(ps -o ppid= $PPID))
+sh -c "while kill -0 $$; do :; done; kill -TERM $run" > /dev/null 2>&1 &
+kill -TERM $$"""
+
+
+@pytest.mark.parametrize(
+    ("java", "code"),
+    [
+        ("kill -INT $$", 130),
+        ("kill -TERM $$", 143),
+        (f"{ANSWERS}; printf '\\0\\n'; printf '%s\\0' sh -c 'kill -TERM $$'", 143),
+        (ANSWERS + PASSES_ON, 143),
+    ],
+    ids=["java -version, SIGINT", "java -version, SIGTERM", "the JVM", "the launcher, before the run itself"],
+)
+def test_a_signal_that_java_gets_first_stops_a_run_that_starts(job: Path, java: str, code: int) -> None:
+    program = job / "jdk" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/bash\n{java}\n")
+    program.chmod(0o755)
+    done = refused(job, "plan.json", "--once", java="jdk")
+    assert done.returncode == code, done.stderr
+    assert "cannot be started" not in done.stderr
+    assert "needs Java" not in done.stderr
+
+
 def test_a_missing_java_is_named_with_what_to_install(job: Path) -> None:
     done = refused(job, "plan.json", "--once", java="nowhere")
     assert done.returncode == 1
