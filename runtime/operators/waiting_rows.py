@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from hintplan.runtime.operator import NEVER, SegmentStore
-from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, int64s, layout_of, prefixed_hash
+from hintplan.runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, int64s, prefixed_hash
 from hintplan.runtime.state.manifest import StateTable
 from hintplan.runtime.state.time_buckets import TimeBuckets
 
@@ -57,13 +57,13 @@ def bounds_of(middle: int) -> tuple[int, int]:
 
 
 class WaitingRows:
-    """The waiting rows of one layout during one micro-batch."""
+    """The waiting rows of one layout during one micro-batch. ``tables`` are all tables of the operator."""
 
     def __init__(self, layout: StateLayout, tables: Mapping[str, StateTable], store: SegmentStore, *, now: int) -> None:
         self.buckets = TimeBuckets(layout, tables, store, now=now)
-        stored = (segment for name, table in tables.items() if layout_of(name, [layout]) for segment in table.segments)
+        # A row keeps its arrival in another table. The clock of the driver may stand still, or go back.
+        stored = (segment for table in tables.values() for segment in table.segments)
         newest = max((segment.last_write for segment in stored), default=now - 1)
-        # The clock of the driver may stand still, or go back.
         self._next = max(now, newest + 1) << _ROWS
 
     @property

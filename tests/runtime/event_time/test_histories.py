@@ -174,7 +174,7 @@ CASES: dict[str, Case] = {
         TUMBLE, early=True, late=True, lateness=5 * SECOND, changelog=True
     ),
     "group window, late fire over changes": fired(TUMBLE, early=False, late=True, lateness=5 * SECOND, changelog=True),
-    "group window, hop of any size, early and late fire": fired(UNEVEN, early=True, late=True, lateness=8 * SECOND),
+    "group window, hop of any size, early and late fire": fired(UNEVEN, early=True, late=True, lateness=3 * SECOND),
     "session": aggregate(Window(type="session", gap="2 s"), partial(Sessions, 2 * SECOND), delay="1 s"),
     "session without a key": without_key(Window(type="session", gap="1 s"), partial(Sessions, SECOND, is_keyed=False)),
     "hours of Berlin": berlin(

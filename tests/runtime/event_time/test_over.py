@@ -308,6 +308,21 @@ def test_the_order_of_the_rows_is_the_order_of_time_and_then_of_arrival() -> Non
     assert [(row[1], row[3]) for _, row in pipeline.events] == [(1, 1), (4, 2), (3, 3), (0, 4), (2, 5), (5, 6)]
 
 
+@pytest.mark.parametrize(
+    "clock", [(7,) * 9, range(9, 0, -1), (7, 8, 6, 7) * 3], ids=["stands still", "goes back", "both"]
+)
+@pytest.mark.parametrize("order", ["ts", "pt"])
+@pytest.mark.parametrize("frame", [frame for frame, (unit, amount) in FRAMES.items() if unit == "range" and amount])
+def test_no_row_of_a_frame_is_lost_by_a_clock_that_does_not_go_on(frame: str, order: str, clock: Sequence[int]) -> None:
+    pipeline = Partitioned(plan_of(frame, ("SUM(v)",), order), partitions=5)
+    for number, now in enumerate(clock):
+        # Of the partition of a, no row waits, and all rows lie in the same bucket of time.
+        rows = [Row(2 * number, "a", 1 << number), Row(2 * number + 3001, "b", 0)]
+        pipeline.batch({"s": given(rows)}, now)
+    sums = [row[3] for _, row in pipeline.events if row[0] == "a"]
+    assert sums == [(2 << number) - 1 for number in range(len(clock))]  # also after segments were merged
+
+
 def test_a_ttl_ends_the_sum_of_a_key_and_loses_no_row_that_waits() -> None:
     plan, _ = set_value(plan_of("", ("SUM(v)", "COUNT(*)"), "ts"), "over_s.overState.ttl", "10 s")
     pipeline = Partitioned(plan, 1)
