@@ -8,6 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hintplan.plans.connectors.messages.format_options import (
@@ -36,7 +37,8 @@ from hintplan.runtime.connectors.messages.change_events import (
     debezium_encoder,
 )
 from hintplan.runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
-from hintplan.runtime.connectors.messages.json_columns import columns_writer
+from hintplan.runtime.connectors.messages.json_changes import Changes, ReadChanges, changes_writer, debezium_reader
+from hintplan.runtime.connectors.messages.json_columns import columns_reader, columns_writer
 from hintplan.runtime.connectors.messages.json_objects import json_row_decoder, json_row_encoder
 from hintplan.runtime.connectors.messages.protobuf_in import protobuf_decoder
 from hintplan.runtime.connectors.messages.protobuf_message import message_of
@@ -120,6 +122,20 @@ def _inserted(message: bytes, *, decode: RowDecoder) -> Iterable[Change]:
     return () if values is None else ((INSERT, values),)
 
 
+def bulk_reader(part: Part, wanted: Collection[str]) -> ReadChanges | None:
+    """Return a function that decodes batches of plain messages; None if ``part`` must be read row by row."""
+    read = columns_reader(part, wanted)
+    if read is None:
+        return debezium_reader(part, wanted)
+
+    def read_inserts(messages: pa.Array) -> Changes | None:
+        columns = read(messages)
+        size = len(messages)
+        return None if columns is None else Changes(columns, np.full(size, INSERT, np.int8), np.arange(size))
+
+    return read_inserts
+
+
 def row_encoder(part: Part, schema: int | None = None) -> Callable[[Sequence[Any]], bytes | None]:
     """Return a function that encodes the values of a part's columns; ``schema`` is its id in the registry, if any."""
     if part.format == "avro":
@@ -144,8 +160,10 @@ def register_schema(part: Part | None, subject: str) -> int | None:
 
 def batch_encoder(part: Part, schema: int | None = None) -> Callable[[pa.RecordBatch, Sequence[int]], pa.Array]:
     """Return a function that encodes the changes of a batch, with their row kinds; row formats ignore the kinds."""
-    if (encode_batch := columns_writer(part)) is not None:
-        return lambda batch, kinds: encode_batch(batch)
+    if (encode_rows := columns_writer(part)) is not None:
+        return lambda batch, kinds: encode_rows(batch)
+    if (encode_changes := changes_writer(part)) is not None:
+        return encode_changes
     encode = change_encoder(part, schema)
 
     def write(batch: pa.RecordBatch, kinds: Sequence[int]) -> pa.Array:

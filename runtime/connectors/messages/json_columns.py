@@ -32,6 +32,9 @@ Int32s = npt.NDArray[np.int32]
 ReadColumns = Callable[[pa.Array], list[pa.Array] | None]
 """Returns the columns of a part for messages without NULL, or None if the messages are not plain."""
 
+Types = dict[str, tuple[str, DataType]]
+"""The field and the type of each column, by its name."""
+
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _FLOATING = ("FLOAT", "DOUBLE")
 _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
@@ -62,44 +65,94 @@ def columns_reader(part: Part, wanted: Collection[str]) -> ReadColumns | None:
     """Return a function that decodes batches of messages; None if ``part`` must be read row by row."""
     if part.format != "json" or part.option("fail-on-missing-field") == "true":
         return None
-    described = zip(part.columns, part.fields, strict=True)
-    types = {column.name: (field, parse_type(column.type)) for column, field in described if column.name in wanted}
-    if not types or not all(_is_plain(data_type) for _, data_type in types.values()):
+    types = types_in_bulk(part, wanted)
+    if types is None:
         return None
-    decimals = any(data_type.root == "DECIMAL" for _, data_type in types.values())
-    not_plain = (*_NOT_PLAIN, _NOT_PLAIN_DECIMALS) if decimals else _NOT_PLAIN
-    iso = part.option("timestamp-format.standard") == "iso-8601"
-    schema = pa.schema([(field, _read_as(data_type)) for field, data_type in types.values()])
-    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    parse, declared = objects_reader(fields_of(types), types), columns_of(part, types)
 
     def read(messages: pa.Array) -> list[pa.Array] | None:
         if not len(messages):
             return [pa.nulls(0, to_arrow(column.type)) for column in part.columns]
         try:
-            text = _lines(messages)
-            if text is None or not _are_plain(text, not_plain):
-                return None
-            whole = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-            table = pa.json.read_json(pa.BufferReader(text), read_options=whole, parse_options=options)
-            if table.num_rows != len(messages):
-                return None
-            columns = {}
-            escaped = b"\\" in text
-            for name, (field, data_type) in types.items():
-                column = _as_declared(table.column(field).combine_chunks(), data_type, iso)
-                if column is None:
-                    return None
-                if escaped or not data_type.is_text:  # without escapes, a text is a part of valid UTF-8
-                    column.validate(full=True)
-                columns[name] = column
+            found = parse(messages)
+            return None if found is None else declared(found)
         except pa.ArrowInvalid:
             return None
+
+    return read
+
+
+def types_in_bulk(part: Part, wanted: Collection[str]) -> Types | None:
+    """Return the columns of ``part`` that are ``wanted``; None if there are none, or if Arrow cannot read them all."""
+    described = zip(part.columns, part.fields, strict=True)
+    types = {column.name: (field, parse_type(column.type)) for column, field in described if column.name in wanted}
+    return types if types and all(_is_plain(data_type) for _, data_type in types.values()) else None
+
+
+def fields_of(types: Types) -> list[pa.Field]:
+    """Return the fields of an object as Arrow's parser shall read them."""
+    return [pa.field(field, _read_as(data_type)) for field, data_type in types.values()]
+
+
+def objects_reader(fields: list[pa.Field], types: Types) -> Callable[[pa.Array], pa.Table | None]:
+    """Return a function that parses messages without NULL as objects with ``fields``, which hold ``types``.
+
+    It returns None, or raises ArrowInvalid, if Arrow does not read them, or might read them differently.
+    """
+    not_plain = _not_plain(types)
+    options = pa.json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore")
+
+    def parse(messages: pa.Array) -> pa.Table | None:
+        text = _lines(messages)
+        if text is None or not _are_plain(text, not_plain):
+            return None
+        whole = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+        table = pa.json.read_json(pa.BufferReader(text), read_options=whole, parse_options=options)
+        if table.num_rows != len(messages):
+            return None
+        if b"\\" in text:  # without escapes, a text is a part of valid UTF-8
+            table.validate(full=True)
+        return table.combine_chunks()
+
+    return parse
+
+
+def columns_of(part: Part, types: Types) -> Callable[[pa.Table], list[pa.Array] | None]:
+    """Return a function that gives the parsed fields their declared types; NULL for the columns without a type.
+
+    It returns None, or raises ArrowInvalid, if a value has another form.
+    """
+    iso = part.option("timestamp-format.standard") == "iso-8601"
+
+    def declared(table: pa.Table) -> list[pa.Array] | None:
+        columns = {}
+        for name, (field, data_type) in types.items():
+            column = _as_declared(table.column(field).combine_chunks(), data_type, iso)
+            if column is None:
+                return None
+            if not data_type.is_text:
+                column.validate(full=True)
+            columns[name] = column
         return [
-            columns[column.name] if column.name in columns else pa.nulls(len(messages), to_arrow(column.type))
+            columns[column.name] if column.name in columns else pa.nulls(table.num_rows, to_arrow(column.type))
             for column in part.columns
         ]
 
-    return read
+    return declared
+
+
+def odd_messages(part: Part, wanted: Collection[str], messages: pa.Array) -> pa.Array | None:
+    """Return which messages have a text that Arrow might read differently; None if ``part`` is read row by row."""
+    types = types_in_bulk(part, wanted)
+    if types is None:
+        return None
+    pattern = "|".join(pattern for _, pattern in _not_plain(types))
+    return pc.match_substring_regex(messages, pattern).fill_null(False)
+
+
+def _not_plain(types: Types) -> tuple[tuple[bytes, str], ...]:
+    decimals = any(data_type.root == "DECIMAL" for _, data_type in types.values())
+    return (*_NOT_PLAIN, _NOT_PLAIN_DECIMALS) if decimals else _NOT_PLAIN
 
 
 def _is_plain(data_type: DataType) -> bool:
@@ -196,18 +249,25 @@ def _all_match(column: pa.Array, pattern: str) -> bool:
 
 def columns_writer(part: Part) -> Callable[[pa.RecordBatch], pa.Array] | None:
     """Return a function that encodes batches as JSON objects; None if ``part`` must be written row by row."""
-    if part.format != "json" or (style := json_style_of(part)).without_nulls:
+    if part.format != "json" or (objects := objects_writer(part)) is None:
+        return None
+    return lambda batch: objects(batch).cast(pa.binary())
+
+
+def objects_writer(part: Part) -> Callable[[pa.RecordBatch], pa.Array] | None:
+    """Return a function that encodes batches as texts of objects; None if ``part`` must be written row by row."""
+    if (style := json_style_of(part)).without_nulls:
         return None
     writers = [(column.name, _writer(column.type, style)) for column in part.columns]
     before = [f"{'{' if not number else ','}{json_text(field)}:" for number, field in enumerate(part.fields)]
 
     def write(batch: pa.RecordBatch) -> pa.Array:
         if not writers:
-            return pa.array([b"{}"] * batch.num_rows, pa.binary())
+            return pa.array(["{}"] * batch.num_rows, pa.string())
         texts: list[Any] = []
         for start, (name, text_of) in zip(before, writers, strict=True):
             texts += (start, text_of(batch.column(name)).fill_null("null"))
-        return pc.binary_join_element_wise(*texts, "}", "").cast(pa.binary())
+        return pc.binary_join_element_wise(*texts, "}", "")
 
     return write
 

@@ -6,11 +6,12 @@ arrive in batches with the columns of :attr:`Messages.read_of_each`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,8 +19,9 @@ from hintplan.plans.connectors.messages.format_options import SETTINGS
 from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.declarations.tables import TableColumn
 from hintplan.plans.errors import RunError
-from hintplan.runtime.connectors.messages.formats import changes_decoder, row_decoder
-from hintplan.runtime.connectors.messages.json_columns import columns_reader
+from hintplan.runtime.connectors.messages.apart import Read, read_apart
+from hintplan.runtime.connectors.messages.formats import bulk_reader, changes_decoder, row_decoder
+from hintplan.runtime.connectors.messages.json_columns import columns_reader, odd_messages
 from hintplan.runtime.engine.marks import SPLIT
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.operator import DELETE, INSERT, KIND
@@ -36,12 +38,9 @@ def beside(place: int) -> str:
     return f"__metadata{place}"
 
 
+Int64s = npt.NDArray[np.int64]
 Places = Sequence[tuple[int, int]]
 """Pairs of positions: of a value in a row, and of the same value in a message."""
-
-_ReadBatch = Callable[[pa.RecordBatch], pa.Table | None]
-_PIECE = 1024
-"""The number of messages that are read row by row, at least, if one of them is not plain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,48 +104,56 @@ class Messages:
 
     def read(self, batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.Table]:
         """Yield the rows of a task's messages, one table per batch; raise RunError for a message that does not fit."""
-        in_columns, by_row = self._columns_reader(), self._row_reader()
+        in_bulk, by_row = self._bulk_reader(), self._row_reader()
         for batch in batches:
-            tables = list(_in_pieces(batch, in_columns, by_row))
+            tables = list(read_apart(batch, in_bulk, by_row, self._odd))
             if tables:
                 yield pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
 
-    def _columns_reader(self) -> _ReadBatch:
+    def _odd(self, batch: pa.RecordBatch) -> pa.Array | None:
+        return odd_messages(self.value, frozenset(self.columns), batch.column(_VALUE))
+
+    def _bulk_reader(self) -> Read:
         """Return a function that decodes a batch of plain messages, and returns None for any other batch."""
         from_key, from_value, wanted = self._from_key, self._from_value, frozenset(self.columns)
-        read_value = columns_reader(self.value, wanted)
+        read_value = bulk_reader(self.value, wanted)
         read_key = columns_reader(self.key, wanted) if self.key is not None and from_key else None
         if read_value is None or (from_key and read_key is None):
             return lambda batch: None
 
-        def read(batch: pa.RecordBatch) -> pa.Table | None:
+        def read(batch: pa.RecordBatch) -> tuple[pa.Table, Int64s] | None:
             is_row = batch.column(_VALUE).is_valid()
             taken = batch if self.upserts else batch.filter(is_row)
-            values = read_value(taken.column(_VALUE).drop_null())
-            if values is None:
+            changes = read_value(taken.column(_VALUE).drop_null())
+            if changes is None:
                 return None
             columns: list[Any] = [None] * len(self.columns)
+            if self.upserts:
+                positions, kinds = np.arange(taken.num_rows), pc.if_else(is_row, INSERT, DELETE)
+            else:
+                positions, kinds = changes.positions, changes.kinds
             if read_key is not None:
                 keys = None if taken.column(_KEY).null_count else read_key(taken.column(_KEY))
                 if keys is None:
                     return None
                 for out, position in from_key:
-                    columns[out] = keys[position]
+                    columns[out] = keys[position].take(pa.array(positions))
             for out, position in from_value:
-                columns[out] = _spread(values[position], is_row, columns[out]) if self.upserts else values[position]
-            kinds = pc.if_else(is_row, INSERT, DELETE) if self.upserts else np.full(taken.num_rows, INSERT)
-            return self._table(columns, taken, range(taken.num_rows), kinds)
+                column = changes.columns[position]
+                columns[out] = _spread(column, is_row, columns[out]) if self.upserts else column
+            table = self._table(columns, taken, positions, kinds)
+            return table, positions if self.upserts else np.flatnonzero(np.asarray(is_row))[positions]
 
         return read
 
-    def _row_reader(self) -> _ReadBatch:
+    def _row_reader(self) -> Read:
         """Return a function that decodes a batch message by message, and defines the meaning of all messages."""
         schema, wanted = self.schema, frozenset(self.columns)
         in_value, from_value, from_key = self._in_value, self._from_value, self._from_key
         decode_value = changes_decoder(self.value, wanted)
         decode_key = row_decoder(self.key, wanted) if self.key is not None and from_key else None
 
-        def read(batch: pa.RecordBatch) -> pa.Table | None:
+        def read(batch: pa.RecordBatch) -> tuple[pa.Table, Int64s] | None:
             messages = batch.column(_VALUE)
             numbers: list[int] = []
             rows: list[list[Any]] = []
@@ -182,13 +189,14 @@ class Messages:
                     numbers.append(number)
             if not rows:
                 return None
-            return self._table(_columns(rows, schema, len(self.columns)), batch, numbers, kinds)
+            positions = np.array(numbers, np.int64)
+            return self._table(_columns(rows, schema, len(self.columns)), batch, positions, kinds), positions
 
         return read
 
-    def _table(self, columns: list[Any], batch: pa.RecordBatch, numbers: Sequence[int], kinds: Any) -> pa.Table:
-        """Return the rows with ``columns`` for the messages of ``batch`` at the positions ``numbers``."""
-        taken = pa.array(numbers, pa.int32())
+    def _table(self, columns: list[Any], batch: pa.RecordBatch, positions: Int64s, kinds: Any) -> pa.Table:
+        """Return the rows with ``columns`` for the messages of ``batch`` at ``positions``."""
+        taken = pa.array(positions)
         for index, column in enumerate(self.metadata):
             values = batch.column(beside(index)).take(taken)
             columns[self.columns.index(column.name)] = values.cast(self.schema.field(column.name).type)
@@ -219,22 +227,6 @@ class Messages:
             hint="correct the table" + (f", or set '{name}.ignore-parse-errors' = 'true'" if lenient else ""),
             path=f"tables.{self.table}",
         )
-
-
-def _in_pieces(batch: pa.RecordBatch, in_columns: _ReadBatch, by_row: _ReadBatch) -> Iterator[pa.Table]:
-    """Yield the rows of ``batch``, in order; only pieces with messages that are not plain are read row by row."""
-    table = in_columns(batch)
-    if table is not None:
-        if table.num_rows:
-            yield table
-        return
-    for start in range(0, batch.num_rows, _PIECE):
-        piece = batch.slice(start, _PIECE)
-        table = in_columns(piece) if batch.num_rows > _PIECE else None
-        if table is None:
-            table = by_row(piece)
-        if table is not None and table.num_rows:
-            yield table
 
 
 def _spread(column: pa.Array, is_row: pa.Array, otherwise: pa.Array | None) -> pa.Array:

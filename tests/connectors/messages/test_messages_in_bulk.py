@@ -51,10 +51,10 @@ def outcome(read: Messages, batch: pa.RecordBatch) -> object:
 
 def one_by_one(read: Messages, batch: pa.RecordBatch) -> object:
     try:
-        rows = read._row_reader()(batch)
+        found = read._row_reader()(batch)
     except RunError as error:
         return str(error)
-    return [] if rows is None else rows.to_pylist()
+    return [] if found is None else found[0].to_pylist()
 
 
 ODD = (
