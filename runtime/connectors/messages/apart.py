@@ -24,8 +24,8 @@ def read_apart(
 ) -> Iterator[pa.Table]:
     """Yield the rows of ``batch``, in order.
 
-    ``odd`` tells which messages ``in_bulk`` does not read, as far as it can be told; only these are read ``by_row`` if
-    that is enough. Otherwise all messages of pieces that ``in_bulk`` does not read are.
+    ``odd`` returns some of the messages that ``in_bulk`` does not read, or None. If ``in_bulk`` reads all others, only
+    these messages are read ``by_row``; otherwise all messages of the pieces that ``in_bulk`` does not read.
     """
     found = in_bulk(batch) or _all_but_odd(batch, in_bulk, by_row, odd)
     if found is not None:

@@ -135,7 +135,8 @@ def record_reader(schema: Schema) -> Callable[[bytes], dict[str, Any]]:
         try:
             record = schemaless_reader(BytesIO(message), parsed, None)
         except FAULTS as error:
-            raise ValueError(f"it is not of its schema of Avro: {error or type(error).__name__}") from None
+            what = str(error).partition(" from <")[0]  # where fastavro reads
+            raise ValueError(f"it is not of its schema of Avro: {what or type(error).__name__}") from None
         if not isinstance(record, dict):
             raise ValueError("its schema is not a record")
         return record

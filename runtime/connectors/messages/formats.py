@@ -23,6 +23,8 @@ from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.errors import RunError
 from hintplan.plans.text.links import reason
 from hintplan.runtime.code_files import read_definition
+from hintplan.runtime.connectors.messages.avro_columns import avro_changes_reader, avro_columns_reader
+from hintplan.runtime.connectors.messages.avro_columns_out import avro_writer
 from hintplan.runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, avro_schema
 from hintplan.runtime.connectors.messages.change_avro import (
     debezium_avro_decoder,
@@ -37,8 +39,9 @@ from hintplan.runtime.connectors.messages.change_events import (
     debezium_encoder,
 )
 from hintplan.runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
-from hintplan.runtime.connectors.messages.json_changes import Changes, ReadChanges, changes_writer, debezium_reader
-from hintplan.runtime.connectors.messages.json_columns import columns_reader, columns_writer
+from hintplan.runtime.connectors.messages.envelopes import Changes, ReadChanges
+from hintplan.runtime.connectors.messages.json_changes import changes_writer, debezium_reader
+from hintplan.runtime.connectors.messages.json_columns import ReadColumns, columns_reader, columns_writer
 from hintplan.runtime.connectors.messages.json_objects import json_row_decoder, json_row_encoder
 from hintplan.runtime.connectors.messages.protobuf_in import protobuf_decoder
 from hintplan.runtime.connectors.messages.protobuf_message import message_of
@@ -122,11 +125,16 @@ def _inserted(message: bytes, *, decode: RowDecoder) -> Iterable[Change]:
     return () if values is None else ((INSERT, values),)
 
 
+def rows_in_bulk(part: Part, wanted: Collection[str]) -> ReadColumns | None:
+    """Return a function that decodes batches of plain messages with one row each; None to read them row by row."""
+    return columns_reader(part, wanted) or avro_columns_reader(part, wanted)
+
+
 def bulk_reader(part: Part, wanted: Collection[str]) -> ReadChanges | None:
     """Return a function that decodes batches of plain messages; None if ``part`` must be read row by row."""
-    read = columns_reader(part, wanted)
+    read = rows_in_bulk(part, wanted)
     if read is None:
-        return debezium_reader(part, wanted)
+        return debezium_reader(part, wanted) or avro_changes_reader(part, wanted)
 
     def read_inserts(messages: pa.Array) -> Changes | None:
         columns = read(messages)
@@ -164,9 +172,11 @@ def batch_encoder(part: Part, schema: int | None = None) -> Callable[[pa.RecordB
         return lambda batch, kinds: encode_rows(batch)
     if (encode_changes := changes_writer(part)) is not None:
         return encode_changes
-    encode = change_encoder(part, schema)
+    encode, in_avro = change_encoder(part, schema), avro_writer(part, schema)
 
     def write(batch: pa.RecordBatch, kinds: Sequence[int]) -> pa.Array:
+        if in_avro is not None and (written := in_avro(batch, kinds)) is not None:
+            return written
         columns = [batch.column(column.name).to_pylist() for column in part.columns]
         rows = zip(*columns, strict=True) if columns else [()] * batch.num_rows
         return pa.array([encode(kind, row) for kind, row in zip(kinds, rows, strict=True)], pa.binary())

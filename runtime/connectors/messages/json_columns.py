@@ -143,7 +143,7 @@ def columns_of(part: Part, types: Types) -> Callable[[pa.Table], list[pa.Array] 
 
 def odd_messages(part: Part, wanted: Collection[str], messages: pa.Array) -> pa.Array | None:
     """Return which messages have a text that Arrow might read differently; None if ``part`` is read row by row."""
-    types = types_in_bulk(part, wanted)
+    types = types_in_bulk(part, wanted) if part.format in ("json", "debezium-json") else None
     if types is None:
         return None
     pattern = "|".join(pattern for _, pattern in _not_plain(types))
@@ -186,7 +186,7 @@ def _lines(messages: pa.Array) -> bytes | None:
 
 def _ends(messages: pa.Array) -> Int32s | None:
     """Return the offsets of messages that all begin with ``{`` and end with ``}``, otherwise None."""
-    offsets, data = _layout(messages)
+    offsets, data = layout_of(messages)
     if (np.diff(offsets) < len("{}")).any():
         return None
     if (data[offsets[:-1]] != ord("{")).any() or (data[offsets[1:] - 1] != ord("}")).any():
@@ -194,7 +194,7 @@ def _ends(messages: pa.Array) -> Int32s | None:
     return offsets
 
 
-def _layout(column: pa.Array) -> tuple[Int32s, npt.NDArray[np.uint8]]:
+def layout_of(column: pa.Array) -> tuple[Int32s, npt.NDArray[np.uint8]]:
     """Return the offsets of the values of a binary or text column, and the bytes to which they point."""
     if not len(column):
         return np.zeros(1, np.int32), np.empty(0, np.uint8)
@@ -296,7 +296,7 @@ def _quoted(column: pa.Array) -> pa.Array:
 
 
 def _written_texts(column: pa.Array) -> pa.Array:
-    offsets, data = _layout(column)
+    offsets, data = layout_of(column)
     data = data[offsets[0] : offsets[-1]]
     if not ((data < ord(" ")) | (data == ord('"')) | (data == ord("\\"))).any():
         return _quoted(column)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 _HEAD = struct.Struct(">bI")
+HEAD_BYTES = _HEAD.size
 _TIMEOUT = 30.0
 _MOST_BYTES = 16 << 20
 _TYPE = "application/vnd.schemaregistry.v1+json"
@@ -78,13 +79,13 @@ def of_any_schema(part: Part, decoder: Callable[[Schema], Callable[[bytes], Read
     decoders: dict[int, Callable[[bytes], Read]] = {}
 
     def decode(message: bytes) -> Read:
-        if len(message) < _HEAD.size or message[0] != 0:
+        if len(message) < HEAD_BYTES or message[0] != 0:
             raise ValueError("it does not begin with the number of a schema")
         number = _HEAD.unpack_from(message)[1]
         decode_body = decoders.get(number)
         if decode_body is None:
             decode_body = decoders[number] = decoder(registry.schema(number))
-        return decode_body(message[_HEAD.size :])
+        return decode_body(message[HEAD_BYTES:])
 
     return decode
 

@@ -20,8 +20,8 @@ from hintplan.plans.connectors.messages.formats import Part
 from hintplan.plans.declarations.tables import TableColumn
 from hintplan.plans.errors import RunError
 from hintplan.runtime.connectors.messages.apart import Read, read_apart
-from hintplan.runtime.connectors.messages.formats import bulk_reader, changes_decoder, row_decoder
-from hintplan.runtime.connectors.messages.json_columns import columns_reader, odd_messages
+from hintplan.runtime.connectors.messages.formats import bulk_reader, changes_decoder, row_decoder, rows_in_bulk
+from hintplan.runtime.connectors.messages.json_columns import odd_messages
 from hintplan.runtime.engine.marks import SPLIT
 from hintplan.runtime.engine.row_order import ROW_ORDER
 from hintplan.runtime.operator import DELETE, INSERT, KIND
@@ -117,7 +117,7 @@ class Messages:
         """Return a function that decodes a batch of plain messages, and returns None for any other batch."""
         from_key, from_value, wanted = self._from_key, self._from_value, frozenset(self.columns)
         read_value = bulk_reader(self.value, wanted)
-        read_key = columns_reader(self.key, wanted) if self.key is not None and from_key else None
+        read_key = rows_in_bulk(self.key, wanted) if self.key is not None and from_key else None
         if read_value is None or (from_key and read_key is None):
             return lambda batch: None
 
