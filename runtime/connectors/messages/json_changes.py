@@ -40,10 +40,13 @@ def debezium_reader(part: Part, wanted: Collection[str]) -> ReadChanges | None:
     types = types_in_bulk(part, wanted)
     if part.format != "debezium-json" or types is None:
         return None
-    row = pa.struct(fields_of(types))
-    change = [pa.field(BEFORE, row), pa.field(AFTER, row), pa.field(OP, pa.string())]
     in_payload = part.option("schema-include") == "true"
-    fields = [pa.field(_PAYLOAD, pa.struct(change))] if in_payload else change
+
+    def fields(quoted: Collection[str]) -> list[pa.Field]:
+        row = pa.struct(fields_of(types, quoted))
+        change = [pa.field(BEFORE, row), pa.field(AFTER, row), pa.field(OP, pa.string())]
+        return [pa.field(_PAYLOAD, pa.struct(change))] if in_payload else change
+
     parse, declared = objects_reader(fields, types), columns_of(part, types)
 
     def read(messages: pa.Array) -> Changes | None:

@@ -11,8 +11,10 @@ written separately.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,14 @@ _FIRST_TIME, _LAST_TIME = datetime(1000, 1, 1), datetime(9999, 12, 31, 23, 59, 5
 """Between these, years have four digits in Arrow, too."""
 _MOST_BRACKETS = 500
 """A message with more brackets may be nested too deeply for Python."""
+_FIRST_BYTES = 1 << 16
+_IN_QUOTES = {
+    "DECIMAL": r"^-?[0-9]{1,18}(\.[0-9]{0,%d})?$",
+    "FLOAT": r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$",
+    "DOUBLE": r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$",
+}
+"""Patterns of numbers in quotes that Arrow reads as Python does, with the scale of a DECIMAL."""
+_WHOLE_IN_QUOTES = r"^-?[0-9]{1,18}$"
 _BLANKS = " \t\r\n"
 _ESCAPED = r'["\\\x00-\x1f]'
 
@@ -68,7 +78,7 @@ def columns_reader(part: Part, wanted: Collection[str]) -> ReadColumns | None:
     types = types_in_bulk(part, wanted)
     if types is None:
         return None
-    parse, declared = objects_reader(fields_of(types), types), columns_of(part, types)
+    parse, declared = objects_reader(partial(fields_of, types), types), columns_of(part, types)
 
     def read(messages: pa.Array) -> list[pa.Array] | None:
         if not len(messages):
@@ -89,25 +99,36 @@ def types_in_bulk(part: Part, wanted: Collection[str]) -> Types | None:
     return types if types and all(_is_plain(data_type) for _, data_type in types.values()) else None
 
 
-def fields_of(types: Types) -> list[pa.Field]:
-    """Return the fields of an object as Arrow's parser shall read them."""
-    return [pa.field(field, _read_as(data_type)) for field, data_type in types.values()]
+def fields_of(types: Types, quoted: Collection[str] = ()) -> list[pa.Field]:
+    """Return the fields of an object as Arrow's parser shall read them; ``quoted`` fields have numbers in quotes."""
+    return [
+        pa.field(field, pa.string() if field in quoted else _read_as(data_type)) for field, data_type in types.values()
+    ]
 
 
-def objects_reader(fields: list[pa.Field], types: Types) -> Callable[[pa.Array], pa.Table | None]:
-    """Return a function that parses messages without NULL as objects with ``fields``, which hold ``types``.
+def objects_reader(
+    fields: Callable[[Collection[str]], list[pa.Field]], types: Types
+) -> Callable[[pa.Array], pa.Table | None]:
+    """Return a function that parses messages without NULL as objects with the fields of ``types``.
 
-    It returns None, or raises ArrowInvalid, if Arrow does not read them, or might read them differently.
+    ``fields`` returns what an object has, given the fields whose numbers are in quotes. The function returns None, or
+    raises ArrowInvalid, if Arrow does not read the messages, or might read them differently.
     """
-    not_plain = _not_plain(types)
-    options = pa.json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore")
+    not_plain, quoted = _not_plain(types), frozenset[str]()
+    numeric = [field for field, data_type in types.values() if data_type.is_numeric]
 
     def parse(messages: pa.Array) -> pa.Table | None:
+        nonlocal quoted
         text = _lines(messages)
         if text is None or not _are_plain(text, not_plain):
             return None
-        whole = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-        table = pa.json.read_json(pa.BufferReader(text), read_options=whole, parse_options=options)
+        try:
+            table = _parsed(text, fields(quoted))
+        except pa.ArrowInvalid:
+            if (now := _in_quotes(text, numeric)) == quoted:
+                raise
+            quoted = now
+            table = _parsed(text, fields(quoted))
         if table.num_rows != len(messages):
             return None
         if b"\\" in text:  # without escapes, a text is a part of valid UTF-8
@@ -115,6 +136,18 @@ def objects_reader(fields: list[pa.Field], types: Types) -> Callable[[pa.Array],
         return table.combine_chunks()
 
     return parse
+
+
+def _parsed(text: bytes, fields: list[pa.Field]) -> pa.Table:
+    options = pa.json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore")
+    whole = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+    return pa.json.read_json(pa.BufferReader(text), read_options=whole, parse_options=options)
+
+
+def _in_quotes(text: bytes, fields: Collection[str]) -> frozenset[str]:
+    """Return which ``fields`` have a text in one of the first messages."""
+    first = text[:_FIRST_BYTES]
+    return frozenset(field for field in fields if re.search(re.escape(json_text(field).encode()) + rb'\s*:\s*"', first))
 
 
 def columns_of(part: Part, types: Types) -> Callable[[pa.Table], list[pa.Array] | None]:
@@ -230,6 +263,11 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _as_declared(column: pa.Array, data_type: DataType, iso: bool) -> pa.Array | None:
+    if data_type.is_numeric and pa.types.is_string(column.type):
+        pattern = _IN_QUOTES.get(data_type.root, _WHOLE_IN_QUOTES)
+        if not _all_match(column, pattern % data_type.scale if data_type.root == "DECIMAL" else pattern):
+            return None
+        column = column.cast(_read_as(data_type))
     if data_type.root == "FLOAT":
         return column.cast(pa.float32(), safe=False)
     if data_type.root == "DATE":

@@ -151,6 +151,15 @@ def test_what_is_not_one_change_is_left_to_the_rows(option: str, odd: str) -> No
     assert read(pa.array([message, wrapped(odd, option)], pa.binary())) is None
 
 
+def test_numbers_in_quotes_are_read_in_bulk() -> None:
+    read = debezium_reader(value_part(table(*COLUMNS, format="debezium-json")), ("id", "d"))
+    assert read is not None
+    update = b'{"before": {"id": 1, "d": "1.25"}, "after": {"id": 1, "d": "-2"}, "op": "u"}'
+    found = read(pa.array([update], pa.binary()))
+    assert found is not None
+    assert [str(value) for value in found.columns[2].to_pylist()] == ["1.25", "-2.00"]
+
+
 def test_an_update_is_its_old_row_and_then_its_new_row() -> None:
     read = debezium_reader(value_part(table("id BIGINT", "t STRING", format="debezium-json")), ("id",))
     assert read is not None

@@ -34,8 +34,10 @@ NUMBERS = (
     "Inf", "01", "+1", ".5", "1.",
 )  # fmt: skip
 TEXTS = (
-    "", "1", " 1 ", "1.5", "true", "TRUE", "x", "NaN", r"\u00e9", "é", r"a\"b\\c\n", r"\u0000", r"\ud800",
-    r"\ud83d\ude00", "} {", ": NaN, ", "2020-02-29", "2021-02-29", "0000-01-01", "9999-12-31", "2020-1-1",
+    "", "1", " 1 ", "1.5", "-0", "-0.0", "007", "-07.10", "1.", ".5", "1e3", "+1", "1.239", "128",
+    "12345678901234567890", "0.1234567890123456", "123456789.01", "true", "TRUE", "x", "NaN", r"\u00e9", "é",
+    r"a\"b\\c\n", r"\u0000", r"\ud800", r"\ud83d\ude00", "} {",
+    ": NaN, ", "2020-02-29", "2021-02-29", "0000-01-01", "9999-12-31", "2020-1-1",
     "2020-01-01 10:20:30", "2020-01-01 10:20:30.1", "2020-01-01 10:20:30.123456", "2020-01-01 10:20:30.1234567",
     "2020-01-01T10:20:30", "2020-01-01 10:20:30Z", "2020-01-01 10:20:30.12Z", "2020-01-01 24:00:00",
     "2020-01-01 10:20",
@@ -76,6 +78,39 @@ def test_a_batch_is_read_as_its_rows_are_or_left_to_them(declared: str, options:
             plain += 1
             assert [same(each) for each in found[0].to_pylist()] == [by_row(part, message), None], value
     assert plain >= 3
+
+
+@pytest.mark.parametrize("declared", ["TINYINT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)"])
+def test_numbers_in_quotes_are_read_in_bulk_and_so_are_the_numbers_after_them(declared: str) -> None:
+    part = value_part(table(f"v {declared}", "t STRING", format="json"))
+    read = columns_reader(part, ["v", "t"])
+    assert read is not None
+    quoted = [b'{"v": "7", "t": "1"}', b'{"v" : null}', b'{"t": "2"}']
+    plain = [b'{"v": 7, "t": "1"}', b'{"v": null}', b'{"t": "2"}']
+    for messages in (plain, quoted, quoted, plain):
+        found = read(pa.array(messages, pa.binary()))
+        assert found is not None
+        assert [column.to_pylist() for column in found] == [[7, None, None], ["1", None, "2"]]
+    # Arrow reads a DECIMAL in both ways.
+    assert (read(pa.array([*quoted, *plain], pa.binary())) is None) == (not declared.startswith("DECIMAL"))
+
+
+def test_random_numbers_in_quotes_are_read_as_row_by_row() -> None:
+    chance = random.Random(8)
+    part = value_part(table("d DOUBLE", "f FLOAT", "c DECIMAL(12, 4)", "n BIGINT", format="json"))
+    messages = []
+    for _ in range(3000):
+        whole, digits = chance.randrange(10 ** chance.randint(1, 8)), chance.randint(1, 4)
+        text = f"{chance.choice(['', '-', '0'])}{whole}.{chance.randrange(10**digits):0{digits}d}"
+        row = {"d": text, "f": text, "c": text, "n": str(chance.randint(-(10**18) + 1, 10**18 - 1))}
+        messages.append(json.dumps(row).encode())
+    read, decode = columns_reader(part, ["d", "f", "c", "n"]), row_decoder(part, ["d", "f", "c", "n"])
+    assert read is not None
+    found = read(pa.array(messages, pa.binary()))
+    assert found is not None
+    rows = [decode(message) or () for message in messages]
+    expected = [pa.array(list(v), c.type).to_pylist() for v, c in zip(zip(*rows, strict=True), found, strict=True)]
+    assert [column.to_pylist() for column in found] == expected
 
 
 # Each is wrong, or more than one row, or left out; none may be told by how many rows there are in all.
