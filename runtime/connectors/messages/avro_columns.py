@@ -123,8 +123,8 @@ def _decoder(schema: Schema) -> Decoder | None:
 def _bytes_of(messages: pa.Array) -> tuple[UInt8s, Int64s, Int64s]:
     """Return the bytes of messages, and where each message begins and ends."""
     offsets, data = layout_of(messages)
-    places = offsets.astype(np.int64)
-    return data, places[:-1], places[1:]
+    places = offsets.astype(np.int64) - offsets[0]
+    return data[offsets[0] : offsets[-1]], places[:-1], places[1:]
 
 
 def _declared(part: Part, wanted: Collection[str]) -> Callable[[pa.Table], list[pa.Array]]:

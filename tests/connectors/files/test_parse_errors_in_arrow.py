@@ -134,13 +134,17 @@ def test_csv_of_one_column(spark: SparkSession, tmp_path: Path, only: str) -> No
 
 
 _NO_TEXT = re.compile(rb"""["'](?:s|c|v)["'][ \\t]*:[ \\t]*[^"n \\t]""")
+_NO_QUOTE = re.compile(rb"""\xfe[^"]*"[a-z]""")
 
 
 def is_sure(line: bytes) -> bool:
     """Whether both readers give the same text, for a line in which one is a value of another kind.
 
-    From a wrong array or object in place of a text, Spark's reader takes a mark such as ``]``.
+    From a wrong array or object in place of a text, Spark's reader takes a mark such as ``]``. It ends a text at a byte
+    that is not UTF-8, and so reads what is behind a text without its second quote.
     """
+    if _NO_QUOTE.search(line):
+        return False
     if not _NO_TEXT.search(line):
         return True
     try:
