@@ -151,7 +151,9 @@ def test_a_pod_that_was_paused_stops_and_spoils_nothing(tmp_path: Path, all_of_i
             first.send(signal.SIGCONT, all_of_it=all_of_it)
             first.wait_for("its end", lambda: first.process.poll() is not None)
             assert first.process.returncode == 1, first.said()
-            assert "the lease on the checkpoint could not be renewed within 6 s" in first.said()
+            # The JVM notices the first, and Python the second, which may come before.
+            reasons = ("the lease on the checkpoint could not be renewed within 6 s", "the checkpoint was taken over")
+            assert any(reason in first.said() for reason in reasons), first.said()
             feed.add()
             second.wait_for("all rows", lambda: is_right(tmp_path))
             second.send(signal.SIGTERM)

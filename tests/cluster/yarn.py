@@ -40,6 +40,7 @@ class Yarn:
             "spark.yarn.jars": f"local:{installed().spark_home}/jars/*",
             "spark.yarn.stagingDir": str(self.directory / "staging"),
             "spark.pyspark.python": str(installed().worker),
+            "spark.ui.enabled": "false",  # Spark fails if YARN's filter comes while it adds pages
             "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
             "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "127.0.0.1",
             "spark.executor.instances": "1",
