@@ -86,6 +86,9 @@ def without_from(compiler: QueryCompiler, select: exp.Select) -> From:
         if select.args.get(key) is not None:
             message = f"{clause} without FROM is not supported"
             raise source.error(message, offset_of(select.args[key]), "read from (VALUES (1)) AS t(x)")
+    joined = [*(select.args.get("joins") or ()), *(select.args.get("laterals") or ())]
+    if joined:
+        raise source.error("a join needs FROM", offset_of(joined[0]), "write FROM and its first table before it")
     star = next((e for e in select.expressions if isinstance(e, exp.Star)), None)
     if star is not None:
         raise source.error("SELECT * needs FROM", offset_of(star), "write the values")

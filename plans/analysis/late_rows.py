@@ -142,7 +142,7 @@ def carried_columns(plan: Plan) -> dict[str, tuple[Column, ...]]:
             if scan is not None:
                 types = {column.name: column for column in read_columns(plan.tables[scan.table])}
                 wanted = late_columns(plan.tables[str(operator.late_rows)])
-                carried.setdefault(scan.id, {}).update({c.name: types[c.name] for c in wanted})
+                carried.setdefault(scan.id, {}).update({c.name: types[c.name] for c in wanted if c.name in types})
     return {name: tuple(columns.values()) for name, columns in carried.items()}
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -66,11 +67,12 @@ def lint_plan(
     return LintedPlan(data=data, plan=plan, found=_placed(data, file, findings))
 
 
+_OF_SETTINGS = re.compile(r"operators\.[^.]+\.(state|async|retry|cache|watermark)")
+
+
 def _breaks_rules(problem: Diagnostic) -> bool:
     path = problem.path or ""
-    return not path.startswith(("config", "reasons", "tables")) and not any(
-        f".{group}" in path for group in ("state", "async", "retry", "cache", "cached", "watermark")
-    )
+    return not path.startswith(("config", "reasons", "tables")) and not _OF_SETTINGS.match(path)
 
 
 def _invalid(problem: Diagnostic) -> LocatedFinding:

@@ -190,7 +190,8 @@ def join_state_facts(join_type: JoinType, facts: Mapping[str, Any]) -> dict[str,
 
 def describe_join(join: Joined) -> str:
     """Return the type and the condition of a join in words of SQL."""
-    left, right = [entry.input for entry in join.state] or join.inputs
+    entries = [entry.input for entry in join.state]
+    left, right = entries if len(entries) == len(join.inputs) else join.inputs
     conditions = [f"{left}.{key.left} = {right}.{key.right}" for key in join.keys]
     if join.condition is not None:
         conditions.append(operand_of_and(join.condition, {"l": left, "r": right}))

@@ -94,7 +94,8 @@ def _is_temporal(context: Context, environment: QueryEnvironment, node: exp.Tabl
     column, select = node.args["version"].args.get("expression"), node.find_ancestor(exp.Select)
     if not isinstance(column, exp.Column) or select is None:
         return False
-    sources = (source.this for source in (select.args["from_"], *(select.args.get("joins") or ())))
+    begin = select.args.get("from_")  # without FROM, the SELECT is refused later
+    sources = (source.this for source in (begin, *(select.args.get("joins") or ())) if source is not None)
     for source in sources:
         qualifier = column.args.get("table")
         if not isinstance(source, exp.Table) or (qualifier and qualifier.name != (alias_of(source) or source.name)):

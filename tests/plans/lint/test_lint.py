@@ -270,6 +270,19 @@ def test_a_file_that_is_no_plan_is_an_error_like_any_other_finding(folder: Path)
     assert (found["rule"], found["level"], found["line"]) == ("HP000", "error", 1)
 
 
+def test_an_operator_that_is_called_like_a_setting_may_have_an_edge_to_nowhere() -> None:
+    plan = compile_sql(
+        """CREATE TABLE s (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen');
+CREATE TABLE r (k BIGINT, n BIGINT) WITH ('connector' = 'print');
+INSERT INTO r SELECT k, COUNT(*) FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE))
+GROUP BY k, window_start, window_end;"""
+    )
+    data = api.dumps(plan).replace(b'"inputs": ["scan_s"]', b'"inputs": ["scan"]')
+    found = lint_plan(data, file=None, allow_fact_edits=True).found
+    assert {each.rule.id for each in found} == {"HP000"}
+    assert "operators.watermark_s.inputs[0]" in [each.finding.path for each in found]
+
+
 def test_wrong_usage_is_told(folder: Path) -> None:
     assert hintplan("lint", folder=folder).returncode == 64
     assert hintplan("lint", "--fix", "-", folder=folder).returncode == 64

@@ -72,6 +72,17 @@ def test_the_operators_that_write_late_rows_are_not_in_the_file() -> None:
     assert plan_problems(plan) == ()
 
 
+def test_a_plan_whose_late_rows_fit_no_table_is_explained_and_refused(tmp_path: Path) -> None:
+    text = dumps(compiled()).replace(b'{ "name": "note", "type": "STRING" }', b'{ "name": "other", "type": "STRING" }')
+    parts = text.split(b'"late_bids": {')
+    assert b'"other"' in parts[1]
+    (tmp_path / "plan.json").write_bytes(dumps(compiled()).split(b'"late_bids": {')[0] + b'"late_bids": {' + parts[1])
+    explained = command("explain", "plan.json", "--allow-fact-edits", folder=tmp_path)
+    assert (explained.returncode, explained.stderr) == (0, ""), explained.stderr
+    refused = command("validate", "plan.json", "--allow-fact-edits", folder=tmp_path)
+    assert "late rows cannot go to 'late_bids': its column 'other' is not in 'bids'" in refused.stderr
+
+
 def test_the_target_is_no_fact() -> None:
     plain, late = (json.loads(dumps(compiled(target)))["digests"] for target in (None, "late_bids"))
     for kind in ("operators", "tables"):

@@ -30,6 +30,13 @@ sink_result                        print
     )
 
 
+def test_a_join_that_lacks_a_state_is_shown_by_its_inputs(plan: Plan) -> None:
+    operators = [replace(each, state=each.state[1:]) if isinstance(each, Join) else each for each in plan.operators]
+    tree = plan_tree(replace(plan, operators=tuple(operators)))
+    assert "LEFT JOIN ON calc_o.o_custkey = scan_customers.c_custkey" in tree
+    assert "leftState" not in tree
+
+
 def test_an_operator_with_two_consumers_is_printed_once(plan: Plan) -> None:
     audit = Sink(id="sink_audit", inputs=("join_o_c",), table="audit")
     tables = {**plan.tables, "audit": Table(columns=(), options={"connector": "blackhole"})}
