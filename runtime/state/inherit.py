@@ -6,6 +6,7 @@ an old partition cannot be divided, so its first heir takes them.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -41,15 +42,15 @@ def _tables(layout: StateLayout, before: Sequence[dict[str, StateTable]]) -> lis
 def _inherited(store: Inheritance, layout: StateLayout, before: Sequence[dict[str, StateTable]]) -> StateTable:
     """Merge the tables of old partitions into one.
 
-    Old partitions share no rows, so only the segments of each of them must stay in order.
+    Old partitions share no rows, so only the segments of each of them must stay in order, also if the clock was set
+    back between two of them.
     """
-    entries = [
-        (entry, part)
+    of_parts = [
+        [(entry, part) for entry in tables[layout.name].segments]
         for part, tables in enumerate(before)
         if layout.name in tables
-        for entry in tables[layout.name].segments
     ]
-    entries.sort(key=lambda pair: pair[0].last_write)
+    entries = heapq.merge(*of_parts, key=lambda pair: pair[0].last_write)
     segments: list[SegmentEntry] = []
     older: list[list[pa.Table]] = [[] for _ in before]
     rows = 0

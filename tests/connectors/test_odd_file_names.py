@@ -91,11 +91,9 @@ def test_each_file_is_read_once_whatever_its_name(spark: SparkSession, tmp_path:
     source, numbers = table(tmp_path, format_), list(range(len(NAMES)))
     assert streamed(spark, read_stream(spark, "t", source, ("id",)), tmp_path / "1") == numbers
     assert sorted(row.id for row in read_batch(spark, "t", source, ("id",)).collect()) == numbers
-    can = why_not_in_arrow(spark, "t", source, ("id",)) is None
-    assert can == (format_ in ("json", "parquet"))
-    if can:
-        in_arrow = read_in_arrow(spark, "t", source, ("id",))
-        assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == numbers
+    assert why_not_in_arrow(spark, "t", source, ("id",)) is None
+    in_arrow = read_in_arrow(spark, "t", source, ("id",))
+    assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == numbers
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -108,11 +106,9 @@ def test_a_path_is_one_directory_and_no_pattern(spark: SparkSession, tmp_path: P
         source = table(tmp_path / place, format_)
         assert streamed(spark, read_stream(spark, "t", source, ("id",)), tmp_path / place) == [number, 100 + number]
         assert sorted(row.id for row in read_batch(spark, "t", source, ("id",)).collect()) == [number, 100 + number]
-    can = why_not_in_arrow(spark, "t", source, ("id",)) is None
-    assert can == (format_ in ("json", "parquet"))
-    if can:
-        in_arrow = read_in_arrow(spark, "t", source, ("id",))
-        assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == [number, 100 + number]
+    assert why_not_in_arrow(spark, "t", source, ("id",)) is None
+    in_arrow = read_in_arrow(spark, "t", source, ("id",))
+    assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == [number, 100 + number]
     for pattern in ("*", "a?b/x", "{a,b}x"):
         for reading in (read_stream, read_batch):
             with pytest.raises(RunError, match="there is nothing at"):

@@ -3,7 +3,7 @@
 - (a) Each row has Flink's output: test_programs.py.
 - (b) Without rows behind the watermark, all cuts into batches leave the same rows.
 - (c) A coarser cut has no more late rows.
-- (d) Partitions, and a change of their number, change nothing.
+- (d) Partitions, and a change of their number, change nothing, also if the clock is set back.
 - (e) A batch that runs again has the same output and state.
 - (f) After the end, no state is left.
 - (g) What the watermark has let go never comes back.
@@ -110,10 +110,19 @@ def in_order(dice: random.Random, case: Case) -> list[Row]:
 
 
 class Run:
-    """A case, batch by batch; ``outputs`` has what each batch put out, and then what the end did."""
+    """A case, batch by batch; ``outputs`` has what each batch put out, and then what the end did.
 
-    def __init__(self, case: Case, partitions: Sequence[int] = (1,), kind: type[Partitioned] = Partitioned) -> None:
-        self.case, self.partitions, self.number = case, partitions, 0
+    Batches have the times of ``clock`` in turn.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        partitions: Sequence[int] = (1,),
+        kind: type[Partitioned] = Partitioned,
+        clock: Sequence[int] = (0,),
+    ) -> None:
+        self.case, self.partitions, self.clock, self.number = case, partitions, clock, 0
         self.pipeline = kind(case.plan, partitions[0])
         self.outputs: list[Counter] = []
 
@@ -121,8 +130,9 @@ class Run:
         partitions = self.partitions[self.number % len(self.partitions)]
         if partitions != self.pipeline.partitions:
             self.pipeline = self.pipeline.rescaled(partitions)
+        now = self.clock[self.number % len(self.clock)]
         self.number += 1
-        self.pipeline.batch(given(self.case, list(rows)))
+        self.pipeline.batch(given(self.case, list(rows)), now)
         self._take()
 
     def end(self) -> Run:
@@ -196,9 +206,10 @@ def test_a_coarser_cut_has_no_more_late_rows(name: str) -> None:
 def test_partitions_and_a_change_of_their_number_change_nothing(name: str) -> None:
     case, dice = KERNELS[name], random.Random(f"partitions {name}")
     batches = batches_of(dice, history(dice, case)[:80])
-    one = run(case, batches).end()
+    clock = [dice.choice((0, 1_000, 5_000, 60_000)) for _ in batches]
+    one = run(case, batches, (1,), Partitioned, clock).end()
     for partitions in ((2,), (5,), (1, 5, 2, 3)):
-        several = run(case, batches, partitions).end()
+        several = run(case, batches, partitions, Partitioned, clock).end()
         assert several.outputs == one.outputs
         assert several.late == one.late
 

@@ -50,16 +50,21 @@ JOIN = JoinOperator(
     columns=(("k", "left", "k"), ("v", "left", "v"), ("w", "right", "w")),
     emits_changelog=True,
 )
+CLOCKS = {"goes on": (0, 1, 2, 3), "is set back": (9_000, 5_000, 7_000, 0), "stands still": (0,)}
+"""The times of batches, in turn, in ms."""
 PATHS = ([1, 2, 8, 1], [2, 8, 3, 1], [8, 1, 5], [3, 2, 4], [7, 7, 2])
 
 
+@pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("inline", [0, 1 << 20])
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: "-".join(map(str, path)))
-def test_an_aggregate_counts_on_in_any_number_of_partitions(tmp_path: Path, path: list[int], inline: int) -> None:
+def test_an_aggregate_counts_on_in_any_number_of_partitions(
+    tmp_path: Path, path: list[int], inline: int, clock: str
+) -> None:
     random = np.random.default_rng(sum(path))
     model: Counter[tuple[int, int]] = Counter()
     found: dict[int, tuple[int, int, int]] = {}
-    job = Job(LocalFiles(str(tmp_path), sync=False), SUMS, inline)
+    job = Job(LocalFiles(str(tmp_path), sync=False), SUMS, inline, CLOCKS[clock])
     for partitions in path:
         job.scale(partitions)
         for _ in range(7):
@@ -80,13 +85,14 @@ def test_an_aggregate_counts_on_in_any_number_of_partitions(tmp_path: Path, path
             assert job.state_rows == len(wanted) + distinct
 
 
+@pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: "-".join(map(str, path)))
-def test_a_join_finds_its_partners_in_any_number_of_partitions(tmp_path: Path, path: list[int]) -> None:
+def test_a_join_finds_its_partners_in_any_number_of_partitions(tmp_path: Path, path: list[int], clock: str) -> None:
     random = np.random.default_rng(sum(path))
     left: Counter[tuple[int, int]] = Counter()
     right: Counter[tuple[int, int]] = Counter()
     found: Counter[tuple[int, int, int]] = Counter()
-    job = Job(LocalFiles(str(tmp_path), sync=False), JOIN, 1 << 10)
+    job = Job(LocalFiles(str(tmp_path), sync=False), JOIN, 1 << 10, CLOCKS[clock])
     for partitions in path:
         job.scale(partitions)
         for _ in range(5):
@@ -121,8 +127,10 @@ def test_what_was_divided_otherwise_goes_when_nothing_names_it_any_more(tmp_path
 class Job:
     """An operator over files, batch by batch, in as many partitions as it was told last."""
 
-    def __init__(self, files: Files, operator: StatefulOperator, inline: int) -> None:
-        self._files, self._operator, self._inline = files, operator, inline
+    def __init__(
+        self, files: Files, operator: StatefulOperator, inline: int, clock: Sequence[int] = (0, 1, 2, 3)
+    ) -> None:
+        self._files, self._operator, self._inline, self._clock = files, operator, inline, clock
         self._batch = 0
         self._run = 0
         self._scales: tuple[Scale, ...] = ()
@@ -150,12 +158,16 @@ class Job:
                 parts.append(delta.filter(pa.array(mine)) if mine.any() else None)
             store = open_partition(self._files, self._place, number, self._batch, self._remembered)
             tables = self._operator.inherit(store) if store.inherited else store.tables
-            result = self._operator.process(parts, tables, store, 1_000 + self._batch)
+            result = self._operator.process(parts, tables, store, self._now())
             store.publish(result.manifest, result.state_rows, result.state_bytes)
             output += result.output.to_pylist()
             self.state_rows += result.state_rows
         self._batch += 1
         return output
+
+    def _now(self) -> int:
+        rounds, place = divmod(self._batch, len(self._clock))
+        return 1_000 + self._clock[place] + rounds * len(self._clock)
 
 
 def table(schema: pa.Schema, rows: Sequence[tuple[int, int]], kinds: Sequence[int]) -> pa.Table:
