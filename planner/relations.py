@@ -116,12 +116,16 @@ class Attached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Bounds of a join on its times: ``left`` minus ``right`` is from ``lower`` to ``upper`` ms."""
+    """Bounds of a join on its times: ``left`` minus ``right`` is from ``lower`` to ``upper`` ms.
+
+    The times are rowtimes, or both are the processing time.
+    """
 
     left: Field
     right: Field
     lower: int
     upper: int
+    processing_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,6 +165,7 @@ def lower_window_row_number(builder: Builder, numbered: LogicalRowNumber, *, exa
 def lower_interval_join(builder: Builder, join: LogicalJoin) -> Lowered:
     """Add the interval join, with a state for each side."""
     assert join.interval is not None
+    by_clock = join.interval.processing_time
     left, right = builder.lower(join.left), builder.lower(join.right)
     columns = unique_names(join.fields)
     operator = model.IntervalJoin(
@@ -173,8 +174,9 @@ def lower_interval_join(builder: Builder, join: LogicalJoin) -> Lowered:
         join_type=cast(IntervalJoinType, join.join_type),
         keys=tuple(JoinKey(left=left.names[a.id], right=right.names[b.id]) for a, b in join.keys),
         condition=optional_text(join.condition, {**left.printed("l."), **right.printed("r.")}),
-        left_time=left.names[join.interval.left.id],
-        right_time=right.names[join.interval.right.id],
+        left_time=None if by_clock else left.names[join.interval.left.id],
+        right_time=None if by_clock else right.names[join.interval.right.id],
+        processing_time=by_clock,
         lower=signed_text(join.interval.lower),
         upper=signed_text(join.interval.upper),
         output=join_columns(columns, join.items, left, right),

@@ -77,7 +77,9 @@ def _goes_by_time(relation: Relation) -> bool:
         case LogicalRowNumber():
             return relation.attached is not None or relation.is_at_watermark
         case LogicalJoin():
-            return (relation.windows, relation.interval, relation.as_of) != (None, None, None)
+            if relation.interval is not None:
+                return not relation.interval.processing_time
+            return (relation.windows, relation.as_of) != (None, None)
         case LogicalWindow():
             return relation.is_session and not relation.window.processing_time
         case LogicalSort():

@@ -1,8 +1,8 @@
 """Decides which joins are interval joins: ``a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts``.
 
-Both times must be rowtimes. The watermark then limits how long the state keeps a row. The pass inspects the conditions
-of a join before other passes split them. Other joins stay regular, with a TTL; the pass warns of them if they compare
-two times, because their rows look as if they had an end.
+Both times must be rowtimes, or both the processing time. The watermark or the clock then limits how long the state
+keeps a row. The pass inspects the conditions of a join before other passes split them. Other joins stay regular, with a
+TTL; the pass warns of them if they compare two times, because their rows look as if they had an end.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ from dataclasses import replace
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import Field
 from hintplan.planner.passes.plan_windows import note_hint
-from hintplan.planner.properties.intervals import BoundedTimes, bounded_times, compared_times
-from hintplan.planner.properties.rowtimes import BOUNDED_JOINS, interval_of, why_no_rowtime
+from hintplan.planner.properties.intervals import (
+    BOUNDED_JOINS,
+    BoundedTimes,
+    bounded_times,
+    clock_interval_of,
+    compared_times,
+)
+from hintplan.planner.properties.rowtimes import interval_of, why_no_rowtime
 from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.properties.windows import joined_windows
@@ -24,21 +30,25 @@ from hintplan.plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL
 
 
 def plan_interval_joins(context: Context, relation: Relation) -> Relation:
-    """Give each join that bounds the rowtimes of its sides its interval, bottom up."""
+    """Give each join that bounds the rowtimes or the processing times of its sides its interval, bottom up."""
     planned = map_inputs(relation, lambda below: plan_interval_joins(context, below))
     if not isinstance(planned, LogicalJoin) or planned.join_type not in BOUNDED_JOINS:
         return planned
     bounded = interval_of(context, planned)
     if bounded is None:
+        by_clock = None if context.batch else clock_interval_of(planned)
+        if by_clock is not None:
+            return _with_interval(context, planned, by_clock)
         _warn_of_regular(context, planned)
         return planned
     times = bounded.interval.left, bounded.interval.right
     if context.batch and (times[0].type.root != times[1].type.root or not all(map(_is_exact, times))):
         return planned
+    _check_times(context, planned, bounded)
     return _with_interval(context, planned, bounded)
 
 
-def _with_interval(context: Context, join: LogicalJoin, bounded: BoundedTimes) -> LogicalJoin:
+def _check_times(context: Context, join: LogicalJoin, bounded: BoundedTimes) -> None:
     times = bounded.interval.left, bounded.interval.right
     if times[0].type.root != times[1].type.root:
         message = (
@@ -51,13 +61,19 @@ def _with_interval(context: Context, join: LogicalJoin, bounded: BoundedTimes) -
             kind = time.type.as_nullable()
             message = f"a rowtime has at most {MOST_PRECISION} digits of a second, but '{time.name}' is {kind}"
             raise context.source.error(message, join.offset, f"declare it as {time.type.root}({MOST_PRECISION})")
+
+
+def _with_interval(context: Context, join: LogicalJoin, bounded: BoundedTimes) -> LogicalJoin:
     for side in (join.left, join.right):
         if not is_insert_only(side) and not context.batch:
             message = f"an interval join takes rows that are only added, but rows of '{'_'.join(side.base)}' can change"
             advice = "join the rows before they change, or leave out one of the bounds: then it is a regular join"
             raise context.source.error(message, join.offset, advice)
     for state in join.states:
-        note_hint(context, state, "its rows are kept until the watermark has passed all times that they can meet")
+        if bounded.interval.processing_time:
+            note_hint(context, state, "its rows are kept until no row can meet them any more", "remove it")
+        else:
+            note_hint(context, state, "its rows are kept until the watermark has passed all times that they can meet")
     states = tuple(state if context.batch else _without_hint(state) for state in join.states)
     return replace(join, interval=bounded.interval, on=bounded.remaining, states=(states[0], states[1]))
 
@@ -77,10 +93,6 @@ def _warn_of_regular(context: Context, join: LogicalJoin) -> None:
     for bounded in bounded_times(join, join.on):
         left, right = bounded.interval.left, bounded.interval.right
         between = f"between '{left.name}' and '{right.name}'"
-        if is_processing_time(join.left, left.id) and is_processing_time(join.right, right.id):
-            reason = "interval joins by processing time are not supported"
-            _warn(context, join, f"this join bounds the processing time {between}, but {reason}", bounded)
-            return
         if is_row_time(context, join.left, left) and is_row_time(context, join.right, right):
             lost = why_no_rowtime(context, join.left, left)
             time = right if lost is None else left
@@ -89,7 +101,9 @@ def _warn_of_regular(context: Context, join: LogicalJoin) -> None:
             _warn(context, join, f"this join bounds the time {between}{reason}", bounded)
             return
     for each in compared_times(join, join.on):
-        if is_row_time(context, join.left, each.left) and is_row_time(context, join.right, each.right):
+        of_rows = is_row_time(context, join.left, each.left) and is_row_time(context, join.right, each.right)
+        by_clock = is_processing_time(join.left, each.left.id) and is_processing_time(join.right, each.right.id)
+        if of_rows or by_clock:
             between = f"'{each.left.name}' with '{each.right.name}'"
             what = f"this join compares {between}, but not with one lower and one upper bound"
             _warn(context, join, what, None)

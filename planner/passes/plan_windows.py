@@ -252,16 +252,17 @@ def _join(context: Context, join: LogicalJoin) -> Relation:
 
 
 def note_hint(
-    context: Context, state: StateInput, reason: str = "its rows are kept until the watermark passes their window"
+    context: Context,
+    state: StateInput,
+    reason: str = "its rows are kept until the watermark passes their window",
+    advice: str = "remove it; the watermark's delay is in the table's WATERMARK",
 ) -> None:
-    """Warn of a STATE_TTL hint for rows that the watermark removes; ``reason`` is how long they are kept."""
+    """Warn of a STATE_TTL hint for rows that leave the state by themselves; ``reason`` is how long they are kept."""
     if state.hint is None or context.batch:
         return
     context.ledger.losers[state.hint.offset] = ("refused", reason)
     message = f"STATE_TTL key '{state.name}' has no effect: {reason}"
-    context.report.warn_of_hint(
-        message, state.hint.offset, "remove it; the watermark's delay is in the table's WATERMARK"
-    )
+    context.report.warn_of_hint(message, state.hint.offset, advice)
 
 
 def _warn_of_regular(context: Context, aggregate: LogicalAggregate) -> None:

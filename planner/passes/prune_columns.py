@@ -87,7 +87,7 @@ def _prune_join(join: LogicalJoin, needed: set[int]) -> LogicalJoin:
     items = _needed_items(join.items, needed)
     read = _ids((join.condition, *(i.expr for i in items))) | {f.id for pair in join.keys for f in pair}
     read |= {f.id for side in join.windows or () for f in (side.start, side.end)}
-    if join.interval is not None:
+    if join.interval is not None and not join.interval.processing_time:
         read |= {join.interval.left.id, join.interval.right.id}
     if join.as_of is not None:
         read |= {f.id for f in (join.as_of.left_time, join.as_of.right_time) if f is not None}

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions.typed import Call, Expr, Field, FieldRef, factored_conjuncts, substitute
-from hintplan.planner.properties.intervals import BoundedTimes, bounded_times
+from hintplan.planner.properties.intervals import BOUNDED_JOINS, BoundedTimes, bounded_times
 from hintplan.planner.properties.windows import grouped_window, joined_windows, ranked_window, windows_of
 from hintplan.planner.relations import (
     Item,
@@ -117,17 +117,13 @@ _PASSED = Lost(
 )
 
 
-BOUNDED_JOINS = ("inner", "left", "right", "full")
-"""The types of joins that can be interval joins, as in Flink."""
-
-
 def interval_of(context: Context, join: LogicalJoin, conditions: tuple[Expr, ...] = ()) -> BoundedTimes | None:
     """Return the interval of a join that bounds the rowtimes of its sides, and the remaining conditions; else None.
 
     ``conditions`` come from calcs above, and belong to an inner join.
     """
     if join.interval is not None:
-        return BoundedTimes(interval=join.interval, remaining=join.on)
+        return None if join.interval.processing_time else BoundedTimes(interval=join.interval, remaining=join.on)
     if join.join_type not in BOUNDED_JOINS or join.as_of is not None or joined_windows(join) is not None:
         return None
     above: tuple[Expr, ...] = ()

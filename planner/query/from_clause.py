@@ -24,6 +24,7 @@ from hintplan.planner.expressions.typed import (
     literal,
     substitute,
 )
+from hintplan.planner.properties.intervals import clock_interval_of
 from hintplan.planner.properties.rowtimes import interval_of
 from hintplan.planner.query.cached_results import cached_table
 from hintplan.planner.query.clauses import check_clauses_read, read_clauses
@@ -256,8 +257,9 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         base=(*left.relation.base, *right.relation.base),
         block=compiler.block,
     )
-    if relation.join_type != "inner" and interval_of(context, relation) is not None:
-        relation = replace(relation, is_bounded=True)
+    if relation.join_type != "inner":
+        bounded = interval_of(context, relation) or clock_interval_of(relation)
+        relation = replace(relation, is_bounded=bounded is not None)
     if one_group is not None:
         kept = left.relation.fields
         row = _with_one_row(relation, kept, one_group, parts, outer=side == "LEFT", block=compiler.block)

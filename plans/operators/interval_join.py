@@ -28,14 +28,15 @@ class IntervalJoin(Timed):
     """Joins the rows of both inputs that are equal in ``keys``, and whose times are close to each other.
 
     The time of the left row is from the time of the right row plus ``lower`` to that time plus ``upper``. ``condition``
-    is the rest of the ON clause, over ``l.column`` and ``r.column``. The watermark removes rows from state.
+    is the rest of the ON clause, over ``l.column`` and ``r.column``. The watermark removes rows from state. By
+    processing time, the time of a row is the time of its micro-batch, and the clock removes rows.
     """
 
     op = "interval-join"
     title = "interval join"
     description = (
-        "Joins the rows of two inputs whose times are at most an interval apart; keeps a row until the watermark has "
-        "passed all times that it can meet."
+        "Joins the rows of two inputs whose times are at most an interval apart; keeps a row until the watermark, or "
+        "the clock, has passed all times that it can meet."
     )
     state_names = ("leftState", "rightState")
     state_holds = "rows"
@@ -53,8 +54,13 @@ class IntervalJoin(Timed):
     condition: Annotated[
         Expression | None, "The rest of the condition, over l.<column> and r.<column>; null if there is none."
     ]
-    left_time: Annotated[Name, "The rowtime of the left input."]
-    right_time: Annotated[Name, "The rowtime of the right input, of the same type."]
+    left_time: Annotated[Name | None, "The rowtime of the left input; absent with processing time."] = None
+    right_time: Annotated[Name | None, "The rowtime of the right input, of the same type; absent with 'left-time'."] = (
+        None
+    )
+    processing_time: Annotated[
+        bool, "true: the time of a row is the time of its micro-batch, and the clock removes rows."
+    ] = False
     lower: Annotated[str, "The left time minus the right time is at least this long.", Ref("offset")]
     upper: Annotated[str, "The left time minus the right time is at most this long.", Ref("offset")]
     output: JoinOutput
@@ -67,9 +73,18 @@ class IntervalJoin(Timed):
         return False
 
     @property
-    def times(self) -> tuple[str, str]:
-        """The rowtime columns of both inputs."""
-        return self.left_time, self.right_time
+    def times(self) -> tuple[str, str] | None:
+        """The rowtime columns of both inputs; None by processing time."""
+        return None if self.left_time is None or self.right_time is None else (self.left_time, self.right_time)
+
+    @property
+    def goes_by_clock(self) -> bool:
+        return self.processing_time
+
+    @property
+    def wakes(self) -> bool:
+        # Without rows to pad, rows only leave the state, and they can do so when others come.
+        return self.processing_time and self.join_type != "inner"
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -89,7 +104,7 @@ class IntervalJoin(Timed):
         A row without a match leaves it one ms after its last possible match.
         """
         lower, upper = self.bounds
-        if lower > upper:  # nothing matches, and all rows leave at once
+        if lower > upper or self.processing_time:  # nothing matches, and all rows leave at once; or no rowtime above
             return 0
         pads_left, pads_right = self.join_type in ("left", "full"), self.join_type in ("right", "full")
         return max(0, -lower + pads_left, upper + pads_right)
@@ -101,10 +116,24 @@ class IntervalJoin(Timed):
         left, right = inputs.columns
         for name in ("lower", "upper"):
             yield from _check_bound(getattr(self, name), f"{self.path}.{name}")
-        sides = types_of(left), types_of(right)
+        yield from self._check_times(types_of(left), types_of(right))
+        if self.processing_time and inputs.plan.mode == "batch":
+            message, path = "in a batch job, no processing time passes", f"{self.path}.processing-time"
+            yield Diagnostic(message=message, path=path, hint="compile the SQL with -c execution.runtime-mode=batch")
+        yield from check_join(self, left, right)
+
+    def _check_times(self, left: Mapping[str, str], right: Mapping[str, str]) -> Iterator[Diagnostic]:
+        for name, time in (("left-time", self.left_time), ("right-time", self.right_time)):
+            if (time is None) != self.processing_time:
+                message = "an interval join has either the rowtimes of both inputs, or 'processing-time'"
+                hint = f"remove '{name}'" if self.processing_time else f"add '{name}', the rowtime of this input"
+                yield Diagnostic(message=message, path=f"{self.path}.{name}", hint=hint)
+        if self.times is None or self.processing_time:
+            return
+        sides = left, right
         problems = [
-            *check_rowtime(self.left_time, sides[0], f"{self.path}.left-time"),
-            *check_rowtime(self.right_time, sides[1], f"{self.path}.right-time"),
+            *check_rowtime(self.times[0], left, f"{self.path}.left-time"),
+            *check_rowtime(self.times[1], right, f"{self.path}.right-time"),
         ]
         yield from problems
         if not problems:
@@ -113,7 +142,6 @@ class IntervalJoin(Timed):
                 one, other = (f"'{name}' is {kind}" for name, kind in zip(self.times, kinds, strict=True))
                 message = f"both times have the same type, but {one}, and {other}"
                 yield Diagnostic(message=message, path=f"{self.path}.right-time", hint="compile the SQL again")
-        yield from check_join(self, left, right)
 
     def takes(self, plan: Declared) -> Collection[RowKind]:
         return INSERT_ONLY
@@ -128,24 +156,27 @@ class IntervalJoin(Timed):
         return names_joined(self.output, place, column)
 
     def rowtimes_read(self) -> Iterator[tuple[int, str, str]]:
-        yield 0, "left-time", self.left_time
-        yield 1, "right-time", self.right_time
+        if self.times is not None:
+            yield 0, "left-time", self.times[0]
+            yield 1, "right-time", self.times[1]
 
     def own_rowtimes(self) -> tuple[str, ...]:
-        return tuple(sorted(name for place, time in enumerate(self.times) for name in self.names_above(place, time)))
+        times = self.times or ()
+        return tuple(sorted(name for place, time in enumerate(times) for name in self.names_above(place, time)))
 
     def kept_until(self, state: str) -> str:
         reach = self.reaches[self.state_names.index(state)]
-        return f"{format_duration(max(0, reach))} of event time"
+        return f"{format_duration(max(0, reach))} of {'processing' if self.processing_time else 'event'} time"
 
     def describe(self, plan: Declared) -> str:
         # The times are bounded, so a join without other conditions is no product of all rows.
         text = describe_join(self).replace("CROSS JOIN", "JOIN ON TRUE").removesuffix(" TRUE")
         left, right = [entry.input for entry in self.state] or self.inputs
         separator = " " if text.endswith(" ON") else ", "
-        lower, upper = (_shifted(f"{right}.{self.right_time}", bound) for bound in self.bounds)
+        of_left, of_right = self.times or ("PROCTIME()", "PROCTIME()")
+        lower, upper = (_shifted(f"{right}.{of_right}", bound) for bound in self.bounds)
         near = f"= {lower}" if lower == upper else f"BETWEEN {lower} AND {upper}"
-        return f"INTERVAL {text}{separator}{left}.{self.left_time} {near}"
+        return f"INTERVAL {text}{separator}{left}.{of_left} {near}"
 
 
 def _shifted(time: str, milliseconds: int) -> str:

@@ -30,10 +30,12 @@ def _near(operator: IntervalJoin, edges: Edges) -> tuple[Column, Column]:
 
     Spark's arithmetic of TIMESTAMP_LTZ goes by the days of the session's time zone, so these are compared as numbers.
     """
-    left, right = side_column("l", operator.left_time), side_column("r", operator.right_time)
+    assert operator.times is not None, "a batch job goes by rowtimes"
+    left_time, right_time = operator.times
+    left, right = side_column("l", left_time), side_column("r", right_time)
     types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
     lower, upper = operator.bounds
-    if parse(types[operator.left_time]).root == "TIMESTAMP_LTZ":
+    if parse(types[left_time]).root == "TIMESTAMP_LTZ":
         passed = F.unix_micros(left) - F.unix_micros(right)
         return passed >= F.lit(lower * 1000), passed <= F.lit(upper * 1000)
     return left - right >= _interval(lower), left - right <= _interval(upper)

@@ -1,4 +1,4 @@
-"""The kernel of an interval join: rows with equal keys meet if their times are close, and the watermark removes them.
+"""The kernel of an interval join: rows with equal keys meet if their times are close, and time removes them.
 
 The left time minus the right time is within ``bounds``. A row *reaches* as far beyond its own time as the last time of
 its possible matches. It is kept until the watermark has passed its time and its reach.
@@ -9,6 +9,9 @@ its possible matches. It is kept until the watermark has passed its time and its
 - A row without a match is padded as soon as the watermark allows it: at once, if it cannot be kept.
 - NULL keys never match. A NULL time fails the run.
 - If ``bounds`` allow no pair, every row is padded at once.
+- By processing time, the time of a row is the time of its micro-batch, and no row is late. A row is kept until the
+  clock has passed its last possible match. If it may be padded, it is due one ms later. A bucket whose rows have all
+  met others is due when the clock has passed all of them, and dropped then.
 
 State layout, format 1: tables ``left@end`` and ``right@end`` (hash of key, time and row; all columns; time in ms; of a
 side that is padded, how many of the equal rows have met another; count; last write). A row is in the table of the time
@@ -67,7 +70,8 @@ _PADDED: dict[JoinType, tuple[bool, bool]] = {
 class IntervalJoinOperator:
     """An interval join bound to the columns of its inputs. ``columns`` are the output's (name, side, column).
 
-    ``bounds`` are the least and the greatest difference of the left time minus the right time, in ms.
+    ``bounds`` are the least and the greatest difference of the left time minus the right time, in ms. ``times`` are the
+    rowtimes of both inputs, or None by processing time.
     """
 
     operator: str
@@ -76,7 +80,7 @@ class IntervalJoinOperator:
     right: pa.Schema
     left_keys: tuple[str, ...]
     right_keys: tuple[str, ...]
-    times: tuple[str, str]
+    times: tuple[str, str] | None
     bounds: tuple[int, int]
     condition: JoinCondition | None
     columns: tuple[tuple[str, str, str], ...]
@@ -163,6 +167,7 @@ class IntervalJoinOperator:
         for side in (left, right):
             pieces += side.passed()
             pieces += side.kept()
+        dues = [due for side in (left, right) if (due := side.due()) is not None] if self.times is None else []
         return commit_buckets(
             {side.buckets.layout.name: side.buckets for side in (left, right)},
             pa.concat_tables(pieces),
@@ -170,6 +175,7 @@ class IntervalJoinOperator:
             late_rows=int(left.is_late.sum() + right.is_late.sum()),
             late_places=(np.flatnonzero(left.is_late), np.flatnonzero(right.is_late)),
             lateness=(left.lateness, right.lateness),
+            due=min(dues, default=None),
         )
 
     def inherit(self, store: Inheritance) -> bytes | None:
@@ -195,17 +201,19 @@ class _Side:
         self._operator = operator
         self._now = now
         reach = operator.reaches[side]
-        self._first_kept = _clipped(watermarks.before - reach)
+        by_clock = operator.times is None
+        # By the clock, the watermark of a batch is its time less 1 ms, and another batch may have the same time.
+        self._first_kept = _clipped(watermarks.before + by_clock - reach)
         """The first time of rows that are kept before the batch."""
-        self._first_kept_after = _clipped(watermarks.after - reach)
+        self._first_kept_after = _clipped(watermarks.after + by_clock - reach)
         if batch is None:
             batch = pa.schema([*operator.sides[side], *((hash_name(i), pa.int64()) for i in (0, 1))]).empty_table()
-        column = operator.times[side]
-        if batch[column].null_count:
-            raise RunError(rowtime_message(operator.operator, column), hint=rowtime_hint(column))
         batch = batch.combine_chunks()
         self.rows = batch.select(operator.sides[side].names)
-        self.times = milliseconds(batch[column])
+        if operator.times is None:
+            self.times = np.full(batch.num_rows, watermarks.processing_time(now), np.int64)
+        else:
+            self.times = _rowtimes(operator.operator, batch, operator.times[side])
         self.key_hashes = int64s(batch, hash_name(0)) & ~SUFFIX_MASK
         self._row_hashes = int64s(batch, hash_name(1))
         self.can_match = np.ones(batch.num_rows, np.bool_)
@@ -214,9 +222,9 @@ class _Side:
                 self.can_match &= np.asarray(pc.is_valid(batch[key]))
         self.has_met = np.zeros(batch.num_rows, np.bool_)
         lower, upper = operator.bounds
-        self.can_be_kept = (self.times > self._first_kept) & (lower <= upper)
+        self.can_be_kept = ((self.times > self._first_kept) | by_clock) & (lower <= upper)
         last = max(0, reach)
-        self.is_late = (self.times <= _clipped(watermarks.before - last)) & (lower <= upper)
+        self.is_late = (self.times <= _clipped(watermarks.before - last)) & (lower <= upper) & (not by_clock)
         self.lateness = lateness(self.times[self.is_late] + last, watermarks.before)
 
     def is_kept(self, times: Int64s) -> Mask:
@@ -268,9 +276,29 @@ class _Side:
             met = {MET: self.has_met[some].astype(np.int64)} if self.pads else {}
             add_copies(self.buckets.at(end), rows, hashes, times, self._now, met)
 
+    def due(self) -> int | None:
+        """Return the time at which the clock passes the next row without a match, or the whole first bucket.
+
+        Return None if rows of this side are not padded, or if no row is kept.
+        """
+        ends = self.buckets.ends() if self.pads else []
+        if not ends:
+            return None
+        bucket = self.buckets.at(ends[0])
+        codes = bucket.up_to(TIME, ends[0] - 1, lowest=self._first_kept_after)
+        times = bucket.integers(codes[bucket.integers(codes, MET) < bucket.integers(codes, COUNT)], TIME)
+        return int(times.min(initial=ends[0] - 1)) + self._operator.reaches[self.side] + 1
+
     def _padded(self, rows: pa.Table) -> pa.Table:
         left, right = (rows, None) if self.side == 0 else (None, rows)
         return _output(self._operator, left, right, rows.num_rows)
+
+
+def _rowtimes(operator: str, batch: pa.Table, column: str) -> Int64s:
+    """Return the times of rows in ms; raise RunError if one is NULL."""
+    if batch[column].null_count:
+        raise RunError(rowtime_message(operator, column), hint=rowtime_hint(column))
+    return milliseconds(batch[column])
 
 
 def _clipped(time: int) -> int:

@@ -1,4 +1,4 @@
-"""A plan in several partitions, whose number changes, leaves the rows that it leaves in one, whatever the clock does."""
+"""A plan in several partitions, whose number changes, leaves the rows that it leaves in one, whatever the clock is."""
 
 from __future__ import annotations
 

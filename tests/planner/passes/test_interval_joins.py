@@ -1,4 +1,7 @@
-"""Joins that bound the times of their sides: what becomes an interval join, as in Flink, and what is warned of."""
+"""Joins that bound the times of their sides: what becomes an interval join, as in Flink, and what is warned of.
+
+Flink 2.3 makes the same of the bounds of processing times, as its EXPLAIN says.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +73,27 @@ def test_bounds_in_both_directions_make_an_interval_join(form: str, bounds: str,
     assert [(key.left, key.right) for key in join.keys] == [("k", "k")]
     assert join.condition is None
     assert all(entry.ttl is None for entry in join.state)
+
+
+OF_PLAIN_TIMES = "a.ts BETWEEN CAST(b.ts AS TIMESTAMP(6)) - INTERVAL '3' SECOND AND b.ts"
+OF_CLOCKS = {bounds.replace(".ts", ".pt"): wanted for bounds, wanted in BOUNDS.items() if bounds != OF_PLAIN_TIMES}
+
+
+@pytest.mark.parametrize(("bounds", "difference"), OF_CLOCKS.items())
+@pytest.mark.parametrize("form", [form.replace("k, ts", "k, pt") for form in FORMS])
+def test_bounds_of_processing_times_make_an_interval_join_by_the_clock(
+    form: str, bounds: str, difference: tuple[str, str]
+) -> None:
+    (join,) = joins(form.format(bounds))
+    assert (join.lower, join.upper) == difference
+    assert (join.processing_time, join.times, join.condition) == (True, None, None)
+    assert [(key.left, key.right) for key in join.keys] == [("k", "k")]
+    plan = compiled(form.format(bounds)).plan
+    assert "watermark-assigner" not in [operator.op for operator in plan.operators]
+    assert not any("PROCTIME" in (text or "") for operator in plan.operators for _, text in operator.expressions())
+
+
+CLOCK_HOUR = "a.pt BETWEEN b.pt - INTERVAL '1' HOUR AND b.pt"
 
 
 def test_a_batch_job_has_the_same_join() -> None:
@@ -156,6 +180,10 @@ REFUSED = {
     "SELECT a.k FROM a JOIN changing AS c ON a.k = c.k AND a.ts BETWEEN c.ts - INTERVAL '1' HOUR AND c.ts": (
         "an interval join takes rows that are only added, but rows of 'c' can change"
     ),
+    "SELECT n.k FROM (SELECT k, PROCTIME() AS pt FROM (SELECT k, COUNT(*) FROM a GROUP BY k)) AS n JOIN b "
+    "ON n.k = b.k AND n.pt BETWEEN b.pt - INTERVAL '1' HOUR AND b.pt": (
+        "an interval join takes rows that are only added, but rows of 'n' can change"
+    ),
 }
 
 
@@ -180,10 +208,9 @@ REGULAR = {
         "this join compares 'ts' with 'ts', but not with one lower and one upper bound",
         "write both bounds once",
     ),
-    "a.pt BETWEEN b.pt - INTERVAL '1' HOUR AND b.pt": (
-        "this join bounds the processing time between 'pt' and 'pt', but interval joins by processing time are not "
-        "supported",
-        _TTL,
+    "a.pt > b.pt - INTERVAL '1' HOUR": (
+        "this join compares 'pt' with 'pt', but not with one lower and one upper bound",
+        "write both bounds",
     ),
 }
 
@@ -203,6 +230,67 @@ def test_other_comparisons_of_times_are_a_regular_join_with_a_warning(
     hinted = query.replace("SELECT", "SELECT /*+ STATE_TTL('a' = '1 h', 'b' = '1 h') */")
     assert compiled(hinted).findings == ()
     assert compiled(query, mode="batch").findings == ()
+
+
+def test_rows_above_an_interval_join_by_the_clock_are_only_added_and_have_its_time() -> None:
+    view = f"CREATE VIEW q AS SELECT a.k, a.pt AS t FROM a LEFT JOIN b ON a.k = b.k AND {CLOCK_HOUR}"
+    plan = compiled(TUMBLE.format("t"), config=f"{view};").plan
+    (window,) = (operator for operator in plan.operators if operator.op == "window-aggregate")
+    assert window.goes_by_clock
+    view = f"CREATE VIEW q AS SELECT a.k, PROCTIME() AS pt FROM a LEFT JOIN b ON a.k = b.k AND {CLOCK_HOUR}"
+    (join, again) = joins(
+        "SELECT q.k FROM q FULL JOIN b ON q.k = b.k AND q.pt BETWEEN b.pt - INTERVAL '1' HOUR AND b.pt",
+        config=f"{view};",
+    )
+    assert again.inputs[0] == join.id
+
+
+def test_rowtimes_do_not_pass_an_interval_join_by_the_clock() -> None:
+    view = f"CREATE VIEW q AS SELECT a.k, a.ts AS t FROM a JOIN b ON a.k = b.k AND {CLOCK_HOUR}"
+    with pytest.raises(SqlError, match="'t' is none: it has passed a join, whose rows may come at any time"):
+        compiled(TUMBLE.format("t"), config=f"{view};")
+
+
+def test_a_month_of_the_clock_keeps_rows_long_enough_and_remains_a_condition() -> None:
+    (join,) = joins(FORMS[1].format("a.pt BETWEEN b.pt - INTERVAL '1' MONTH AND b.pt"))
+    assert (join.lower, join.processing_time) == ("-31 d", True)
+    assert join.condition == "l.pt BETWEEN r.expr0 AND r.pt"
+    plan = compiled(FORMS[1].format("a.pt BETWEEN b.pt - INTERVAL '1' MONTH AND b.pt")).plan
+    assert "- INTERVAL '1' MONTH" in str(plan.by_id[join.inputs[1]])
+
+
+def test_a_ttl_hint_on_a_join_by_the_clock_has_no_effect() -> None:
+    query = FORMS[0].format(CLOCK_HOUR).replace("SELECT", "SELECT /*+ STATE_TTL('a' = '1 h') */")
+    (warning,) = compiled(query, strict=False).findings
+    reason = "its rows are kept until no row can meet them any more"
+    assert warning.diagnostic.message == f"STATE_TTL key 'a' has no effect: {reason}"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT a.k FROM a JOIN b ON a.k = b.k AND {CLOCK_HOUR}",
+        f"SELECT a.k FROM a FULL JOIN b ON a.k = b.k AND {CLOCK_HOUR}",
+    ],
+)
+def test_in_batch_mode_bounds_of_processing_times_are_a_condition(query: str) -> None:
+    assert joins(query, mode="batch") == []
+
+
+REGULAR_BY_THE_CLOCK = (
+    "SELECT k FROM a WHERE EXISTS (SELECT * FROM b WHERE a.k = b.k AND a.pt BETWEEN b.pt - INTERVAL '1' HOUR AND b.pt)",
+    "SELECT a.k FROM a JOIN z ON a.k = z.k AND a.pt BETWEEN z.at - INTERVAL '1' HOUR AND z.at",
+    "SELECT m.k FROM (SELECT k, MAX(pt) AS pt FROM a GROUP BY k) AS m JOIN b ON m.k = b.k "
+    "AND m.pt BETWEEN b.pt - INTERVAL '1' HOUR AND b.pt",
+    "SELECT a.k FROM a JOIN b ON a.k = b.k AND PROCTIME() BETWEEN b.pt - INTERVAL '1' HOUR AND b.pt",
+)
+
+
+@pytest.mark.parametrize("query", REGULAR_BY_THE_CLOCK)
+def test_what_flink_joins_regularly_is_a_regular_join(query: str) -> None:
+    plan = compiled(query, strict=False).plan
+    assert "join" in [operator.op for operator in plan.operators]
+    assert not any(isinstance(operator, IntervalJoin) for operator in plan.operators)
 
 
 def test_a_time_that_has_passed_a_regular_join_is_no_rowtime() -> None:

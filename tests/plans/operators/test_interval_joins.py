@@ -12,6 +12,7 @@ from hintplan.plans.analysis.windows import rowtimes_of
 from hintplan.plans.model.plan import Plan
 from hintplan.plans.operators import IntervalJoin
 from hintplan.runtime.builders.event_time import event_times
+from hintplan.runtime.engine.watermarks import EventTime
 
 SCRIPT = """
 CREATE TABLE o (id BIGINT, ts TIMESTAMP(3), other TIMESTAMP(3), at TIMESTAMP_LTZ(3), WATERMARK FOR ts AS ts)
@@ -97,6 +98,8 @@ EDITS = {
     "a time that is a number": ({"right_time": "id"}, "right-time: a rowtime is TIMESTAMP or TIMESTAMP_LTZ"),
     "times of two types": ({"right_time": "at"}, "right-time: both times have the same type, but 'ts' is TIMESTAMP(3)"),
     "an unknown time": ({"left_time": "tz"}, "left-time: "),
+    "without a time": ({"left_time": None}, "left-time: an interval join has either the rowtimes of both inputs, or"),
+    "rowtimes and the clock": ({"processing_time": True}, "right-time: an interval join has either the rowtimes of"),
 }
 
 
@@ -105,6 +108,32 @@ def test_a_wrong_edit_has_its_place(edit: dict[str, str], problem: str) -> None:
     plan, join = plan_of()
     found = [f"{each.path}: {each.message}" for each in plan_problems(changed(plan, replace(join, **edit)))]
     assert any(each.startswith(f"operators.{join.id}.{problem}") for each in found), found
+
+
+def by_clock(kind: str = "LEFT", mode: str = "streaming") -> tuple[Plan, IntervalJoin]:
+    plan, join = plan_of(kind)
+    join = replace(join, left_time=None, right_time=None, processing_time=True)
+    return replace(changed(plan, join), mode=mode), join
+
+
+def test_a_join_by_processing_time_has_no_rowtimes_and_is_kept_by_the_clock() -> None:
+    plan, join = by_clock()
+    text = hintplan.dumps(plan).decode()
+    assert '"processing-time": true' in text
+    assert "left-time" not in text
+    assert hintplan.loads(text).by_id[join.id] == join
+    assert rowtimes_of(plan)[join.id] == ()
+    assert event_times(plan)[join.id] == EventTime(number=plan.operators.index(join), by_clock=True)
+    assert [join.kept_until(name) for name in join.state_names] == ["3 s of processing time", "5 s of processing time"]
+    assert join.describe(plan) == (
+        "INTERVAL LEFT JOIN ON o.id = p.id, o.PROCTIME() BETWEEN p.PROCTIME() - 3 s AND p.PROCTIME() + 5 s"
+    )
+
+
+def test_a_batch_plan_has_no_join_by_processing_time() -> None:
+    plan, join = by_clock(mode="batch")
+    found = [f"{each.path}: {each.message}" for each in plan_problems(plan)]
+    assert f"operators.{join.id}.processing-time: in a batch job, no processing time passes" in found
 
 
 def test_a_semi_join_by_time_is_refused() -> None:
