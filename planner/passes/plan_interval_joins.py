@@ -71,7 +71,7 @@ def _with_interval(context: Context, join: LogicalJoin, bounded: BoundedTimes) -
             raise context.source.error(message, join.offset, advice)
     for state in join.states:
         if bounded.interval.processing_time:
-            note_hint(context, state, "its rows are kept until no row can meet them any more", "remove it")
+            note_hint(context, state, "its rows are kept until they can meet no other row", "remove it")
         else:
             note_hint(context, state, "its rows are kept until the watermark has passed all times that they can meet")
     states = tuple(state if context.batch else _without_hint(state) for state in join.states)

@@ -262,7 +262,7 @@ def test_a_month_of_the_clock_keeps_rows_long_enough_and_remains_a_condition() -
 def test_a_ttl_hint_on_a_join_by_the_clock_has_no_effect() -> None:
     query = FORMS[0].format(CLOCK_HOUR).replace("SELECT", "SELECT /*+ STATE_TTL('a' = '1 h') */")
     (warning,) = compiled(query, strict=False).findings
-    reason = "its rows are kept until no row can meet them any more"
+    reason = "its rows are kept until they can meet no other row"
     assert warning.diagnostic.message == f"STATE_TTL key 'a' has no effect: {reason}"
 
 
