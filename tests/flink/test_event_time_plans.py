@@ -21,7 +21,6 @@ WITH_NODES = [name for name in PROGRAMS if RECORDED[name].get("nodes")]
 
 _UNREAD = "no operator goes by the watermark, so it is left out"
 DIFFERENT = {
-    "interval join, processing time, inner": "interval joins by processing time are not built",
     "interval join, one bound only": _UNREAD,
     "interval join, semi": _UNREAD,
     "deduplicate, last by rowtime": _UNREAD,

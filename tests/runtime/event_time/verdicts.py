@@ -147,6 +147,7 @@ OF_PROCESSING_TIME = (
     "idle, the only table",
     "tumble, state TTL",
     "union, one table is idle",
+    *(f"interval join, processing time, {kind}" for kind in ("inner", "left", "full")),
     "tumble, processing time, without an aggregate",
     "tumble, processing time, grouped by window_start only",
     *OPEN_AT_THE_END,
@@ -259,13 +260,7 @@ SAME_IN_THE_END = (
 
 _REGULAR = "a regular join, which keeps all rows"
 WITHOUT_TIME = {
-    **{
-        f"interval join, {name}": _REGULAR
-        for name in (
-            *("one bound only", "semi", "semi, run"),
-            *("processing time, inner", "processing time, left", "processing time, full"),
-        )
-    },
+    **{f"interval join, {name}": _REGULAR for name in ("one bound only", "semi", "semi, run")},
     "window join, only window_start is compared": _REGULAR,
     "window join, different windows": _REGULAR,
 }
