@@ -16,11 +16,10 @@ from hintplan.planner.properties.intervals import (
     BOUNDED_JOINS,
     BoundedTimes,
     bounded_times,
-    clock_interval_of,
     compared_times,
 )
 from hintplan.planner.properties.rowtimes import interval_of, why_no_rowtime
-from hintplan.planner.properties.time_attributes import is_processing_time, is_row_time
+from hintplan.planner.properties.time_attributes import clock_interval_of, is_processing_time, is_row_time
 from hintplan.planner.properties.unique_keys import is_insert_only
 from hintplan.planner.properties.windows import joined_windows
 from hintplan.planner.relations import LogicalJoin, Relation, StateInput, map_inputs

@@ -10,12 +10,10 @@ enough for all cases, and the condition remains, too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 from hintplan.planner.expressions.typed import Call, Expr, Field, FieldRef, Literal
-from hintplan.planner.properties.time_attributes import is_processing_time
-from hintplan.planner.properties.windows import joined_windows
 from hintplan.planner.relations import Interval, LogicalJoin
 
 BOUNDED_JOINS = ("inner", "left", "right", "full")
@@ -68,17 +66,6 @@ class _Point:
     field: Field
     least: int = 0
     most: int = 0
-
-
-def clock_interval_of(join: LogicalJoin) -> BoundedTimes | None:
-    """Return the interval of a join that bounds the processing times of its sides, and the remaining conditions."""
-    if join.join_type not in BOUNDED_JOINS or join.as_of is not None or joined_windows(join) is not None:
-        return None
-    for bounded in bounded_times(join, join.on):
-        times = bounded.interval.left, bounded.interval.right
-        if all(is_processing_time(side, t.id) for side, t in zip((join.left, join.right), times, strict=True)):
-            return replace(bounded, interval=replace(bounded.interval, processing_time=True))
-    return None
 
 
 def bounded_times(join: LogicalJoin, conditions: tuple[Expr, ...]) -> Iterator[BoundedTimes]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from hintplan.planner.context import Context
 from hintplan.planner.expressions import scalars
-from hintplan.planner.expressions.typed import Field, FieldRef
-from hintplan.planner.properties.windows import grouped_window
+from hintplan.planner.expressions.typed import Expr, Field, FieldRef, factored_conjuncts, substitute
+from hintplan.planner.properties.intervals import BOUNDED_JOINS, BoundedTimes, bounded_times
+from hintplan.planner.properties.windows import grouped_window, joined_windows
 from hintplan.planner.relations import (
     LogicalAggregate,
     LogicalCalc,
@@ -28,20 +30,30 @@ from hintplan.planner.relations import (
 from hintplan.planner.syntax.source import Source
 
 
-def is_processing_time(relation: Relation, field: int) -> bool:
-    """Return True if the field is the processing time of its row, whatever its origin."""
+def is_processing_time(
+    relation: Relation, field: int, conditions: tuple[Expr, ...] = (), *, materialized: bool = False
+) -> bool:
+    """Return True if the field is the processing time of its row, whatever its origin.
+
+    As in Flink, a regular join materializes processing times: they are plain times above it, because its rows may come
+    later. With ``materialized``, they count, too. ``conditions`` come from calcs above.
+    """
     match relation:
+        case LogicalJoin() if not materialized and _is_regular(relation, conditions):
+            expression = next((i.expr for i in relation.items if i.field.id == field), None)
+            return expression is not None and not isinstance(expression, FieldRef) and _is_call(expression)
         case LogicalCalc() | LogicalJoin() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
             expression = next((i.expr for i in relation.items if i.field.id == field), None)
             if not isinstance(expression, FieldRef):
-                return expression is not None and expression == scalars.compile_function_call(
-                    Source(text=""), "PROCTIME", (), 0
-                )
+                return expression is not None and _is_call(expression)
+            above = _moved(relation, conditions) if isinstance(relation, LogicalCalc) else ()
             below = (r for r in inputs_of(relation) if expression.field in r.fields)
-            return any(is_processing_time(r, expression.field.id) for r in below)
+            return any(is_processing_time(r, expression.field.id, above, materialized=materialized) for r in below)
         case LogicalUnion():
             position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
-            return position is not None and all(is_processing_time(r, r.fields[position].id) for r in relation.inputs)
+            return position is not None and all(
+                is_processing_time(r, r.fields[position].id, materialized=materialized) for r in relation.inputs
+            )
         case LogicalWindow() if field == relation.window_time.id:
             return relation.window.processing_time
         case LogicalWindowAggregate() if relation.window_time is not None and field == relation.window_time.id:
@@ -50,11 +62,45 @@ def is_processing_time(relation: Relation, field: int) -> bool:
             grouped = grouped_window(relation)
             return grouped is not None and field in grouped.times and grouped.window.processing_time
         case LogicalPassthrough():
-            return is_processing_time(relation.input, field)
+            return is_processing_time(relation.input, field, materialized=materialized)
         case LogicalScan() | LogicalValues() | LogicalWindowAggregate() | LogicalExpand():
             return False
         case _:
             assert_never(relation)
+
+
+def _is_call(expression: Expr) -> bool:
+    return expression == scalars.compile_function_call(Source(text=""), "PROCTIME", (), 0)
+
+
+def _moved(calc: LogicalCalc, conditions: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Return the conditions of ``calc`` and those above it, over its input."""
+    values = {item.field.id: item.expr for item in calc.items}
+    return (*factored_conjuncts(calc.filter), *(substitute(condition, values) for condition in conditions))
+
+
+def _is_regular(join: LogicalJoin, conditions: tuple[Expr, ...]) -> bool:
+    """Return True for a regular join; a join that bounds times of its sides counts as an interval join."""
+    if join.interval is not None or join.as_of is not None or joined_windows(join) is not None:
+        return False
+    if join.join_type not in BOUNDED_JOINS:
+        return True
+    above: tuple[Expr, ...] = ()
+    if join.join_type == "inner":
+        values = {item.field.id: item.expr for item in join.items}
+        above = tuple(substitute(condition, values) for condition in conditions)
+    return next(bounded_times(join, (*join.on, *above)), None) is None
+
+
+def clock_interval_of(join: LogicalJoin) -> BoundedTimes | None:
+    """Return the interval of a join that bounds the processing times of its sides, and the remaining conditions."""
+    if join.join_type not in BOUNDED_JOINS or join.as_of is not None or joined_windows(join) is not None:
+        return None
+    for bounded in bounded_times(join, join.on):
+        times = bounded.interval.left, bounded.interval.right
+        if all(is_processing_time(side, t.id) for side, t in zip((join.left, join.right), times, strict=True)):
+            return replace(bounded, interval=replace(bounded.interval, processing_time=True))
+    return None
 
 
 def is_row_time(context: Context, relation: Relation, field: Field) -> bool:

@@ -24,8 +24,8 @@ from hintplan.planner.expressions.typed import (
     literal,
     substitute,
 )
-from hintplan.planner.properties.intervals import clock_interval_of
 from hintplan.planner.properties.rowtimes import interval_of
+from hintplan.planner.properties.time_attributes import clock_interval_of
 from hintplan.planner.query.cached_results import cached_table
 from hintplan.planner.query.clauses import check_clauses_read, read_clauses
 from hintplan.planner.query.columns import filtered, rename_columns

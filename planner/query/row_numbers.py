@@ -104,7 +104,7 @@ def _ordered(
 ) -> tuple[Relation, Field]:
     """Add the number of each row of ``relation`` by ``items``; return the relation and the field of the number."""
     source, place = context.source, offset_of(window)
-    arrival = [is_processing_time(relation, item.field.id) for item in items]
+    arrival = [is_processing_time(relation, item.field.id, materialized=context.batch) for item in items]
     if context.batch and any(arrival):
         message = "rows of a batch job have no order of arrival"
         raise source.error(message, offset_of(window.args["order"]), "order by a column")
