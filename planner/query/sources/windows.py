@@ -183,6 +183,14 @@ def check_time(context: Context, function: str, relation: Relation, field: Field
     if is_processing_time(relation, field.id):
         _check_processing_time(context, function, relation, field, place)
         return
+    if is_processing_time(relation, field.id, materialized=True):
+        message = (
+            f"{function} needs a rowtime or PROCTIME(), but '{field.name}' is neither: it has passed a join, whose "
+            "rows may come later"
+        )
+        raise source.error(
+            message, place, "write PROCTIME() in a query above the join, or put the window below the join"
+        )
     lost = why_no_rowtime(context, relation, field)
     if lost is not None:
         message = f"{function} needs a rowtime, but '{field.name}' is none: {lost.reason}"
