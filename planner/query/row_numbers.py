@@ -116,7 +116,10 @@ def _ordered(
     for item, is_arrival in zip(items, arrival, strict=True):
         if not is_arrival:
             order.setdefault(item.field.id, item)
-    first, latest = items[0], arrival[-1] and items[-1].descending
+    first, last = items[0], items[-1]
+    # Rows of a micro-batch have one processing time, also where it is a plain time. So arrival decides among them.
+    is_plain = is_insert_only(relation) and is_processing_time(relation, last.field.id, materialized=True)
+    latest = last.descending and (arrival[-1] or is_plain)
     is_time = arrival[0] or (
         is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULLs sort lowest
     )

@@ -8,6 +8,7 @@ import pytest
 
 from hintplan.planner.compile import compile_script
 from hintplan.plans.errors import SqlError
+from hintplan.plans.operators import Rank
 
 FILES = "WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json')"
 TABLES = f"""
@@ -64,6 +65,12 @@ def test_a_processing_time_is_a_plain_time_above_operators_that_materialize_it(v
         operators(MATERIALIZING[view], WINDOWS)
     assert ("PROCTIME() in a query above the join" in str(caught.value)) == (view != "GROUP BY")
     assert "interval-join" not in operators(MATERIALIZING[view], BOUNDS)
+
+
+def test_of_rows_that_were_joined_in_one_batch_the_last_one_is_the_latest() -> None:
+    script = f"{TABLES}CREATE VIEW q AS {MATERIALIZING['regular join']};INSERT INTO r {LAST};"
+    (rank,) = (each for each in compile_script(script, file="job").plan.operators if isinstance(each, Rank))
+    assert ([key.column for key in rank.order], rank.arrival) == (["pt"], "last")
 
 
 @pytest.mark.parametrize("view", [*PASSING, "regular join", "EXISTS"])
