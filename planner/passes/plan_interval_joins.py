@@ -35,7 +35,7 @@ def plan_interval_joins(context: Context, relation: Relation) -> Relation:
         return planned
     bounded = interval_of(context, planned)
     if bounded is None:
-        by_clock = None if context.batch else clock_interval_of(planned)
+        by_clock = None if context.batch else clock_interval_of(context, planned)
         if by_clock is not None:
             return _with_interval(context, planned, by_clock)
         _warn_of_regular(context, planned)
@@ -101,7 +101,9 @@ def _warn_of_regular(context: Context, join: LogicalJoin) -> None:
             return
     for each in compared_times(join, join.on):
         of_rows = is_row_time(context, join.left, each.left) and is_row_time(context, join.right, each.right)
-        by_clock = is_processing_time(join.left, each.left.id) and is_processing_time(join.right, each.right.id)
+        by_clock = is_processing_time(context, join.left, each.left.id) and is_processing_time(
+            context, join.right, each.right.id
+        )
         if of_rows or by_clock:
             between = f"'{each.left.name}' with '{each.right.name}'"
             what = f"this join compares {between}, but not with one lower and one upper bound"

@@ -6,6 +6,7 @@ UNION ALL, lookups and the first or last row of each key; a window has a rowtime
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -124,17 +125,25 @@ def interval_of(context: Context, join: LogicalJoin, conditions: tuple[Expr, ...
     """
     if join.interval is not None:
         return None if join.interval.processing_time else BoundedTimes(interval=join.interval, remaining=join.on)
-    if join.join_type not in BOUNDED_JOINS or join.as_of is not None or joined_windows(join) is not None:
-        return None
-    above: tuple[Expr, ...] = ()
-    if join.join_type == "inner":
-        values = {i.field.id: i.expr for i in join.items}
-        above = tuple(substitute(condition, values) for condition in conditions)
-    for bounded in bounded_times(join, (*join.on, *above)):
+    for bounded in possible_intervals(join, conditions):
         sides = (join.left, bounded.interval.left), (join.right, bounded.interval.right)
         if all(why_no_rowtime(context, side, time) is None for side, time in sides):
             return bounded
     return None
+
+
+def possible_intervals(join: LogicalJoin, conditions: tuple[Expr, ...]) -> Iterator[BoundedTimes]:
+    """Yield the bounds of a join on times of its sides, whatever the times are, with the remaining conditions.
+
+    ``conditions`` come from calcs above, and belong to an inner join.
+    """
+    if join.join_type not in BOUNDED_JOINS or join.as_of is not None or joined_windows(join) is not None:
+        return
+    above: tuple[Expr, ...] = ()
+    if join.join_type == "inner":
+        values = {i.field.id: i.expr for i in join.items}
+        above = tuple(substitute(condition, values) for condition in conditions)
+    yield from bounded_times(join, (*join.on, *above))
 
 
 def _of_join(context: Context, join: LogicalJoin, field: Field, conditions: tuple[Expr, ...]) -> Lost | None:

@@ -12,7 +12,7 @@ from hintplan.plans.operators.contract.timed import MOST_PRECISION
 
 def stream_order(context: Context, place: int, relation: Relation, key: Field) -> StreamOrder:
     """Return the order of the rows of ``relation`` by ``key``, which is written at ``place``."""
-    if is_processing_time(relation, key.id):
+    if is_processing_time(context, relation, key.id):
         return "arrival"
     if why_no_rowtime(context, relation, key) is not None:
         return "column"

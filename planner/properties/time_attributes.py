@@ -8,7 +8,8 @@ from typing import assert_never
 from hintplan.planner.context import Context
 from hintplan.planner.expressions import scalars
 from hintplan.planner.expressions.typed import Expr, Field, FieldRef, factored_conjuncts, substitute
-from hintplan.planner.properties.intervals import BOUNDED_JOINS, BoundedTimes, bounded_times
+from hintplan.planner.properties.intervals import BoundedTimes
+from hintplan.planner.properties.rowtimes import interval_of, possible_intervals
 from hintplan.planner.properties.windows import grouped_window, joined_windows
 from hintplan.planner.relations import (
     LogicalAggregate,
@@ -31,7 +32,7 @@ from hintplan.planner.syntax.source import Source
 
 
 def is_processing_time(
-    relation: Relation, field: int, conditions: tuple[Expr, ...] = (), *, materialized: bool = False
+    context: Context, relation: Relation, field: int, conditions: tuple[Expr, ...] = (), *, materialized: bool = False
 ) -> bool:
     """Return True if the field is the processing time of its row, whatever its origin.
 
@@ -39,7 +40,7 @@ def is_processing_time(
     later. With ``materialized``, they count, too. ``conditions`` come from calcs above.
     """
     match relation:
-        case LogicalJoin() if not materialized and _is_regular(relation, conditions):
+        case LogicalJoin() if not materialized and _is_regular(context, relation, conditions):
             expression = next((i.expr for i in relation.items if i.field.id == field), None)
             return expression is not None and not isinstance(expression, FieldRef) and _is_call(expression)
         case LogicalCalc() | LogicalJoin() | LogicalLookupJoin() | LogicalCorrelate() | LogicalUnnest():
@@ -48,11 +49,14 @@ def is_processing_time(
                 return expression is not None and _is_call(expression)
             above = _moved(relation, conditions) if isinstance(relation, LogicalCalc) else ()
             below = (r for r in inputs_of(relation) if expression.field in r.fields)
-            return any(is_processing_time(r, expression.field.id, above, materialized=materialized) for r in below)
+            return any(
+                is_processing_time(context, r, expression.field.id, above, materialized=materialized) for r in below
+            )
         case LogicalUnion():
             position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
             return position is not None and all(
-                is_processing_time(r, r.fields[position].id, materialized=materialized) for r in relation.inputs
+                is_processing_time(context, r, r.fields[position].id, materialized=materialized)
+                for r in relation.inputs
             )
         case LogicalWindow() if field == relation.window_time.id:
             return relation.window.processing_time
@@ -62,7 +66,7 @@ def is_processing_time(
             grouped = grouped_window(relation)
             return grouped is not None and field in grouped.times and grouped.window.processing_time
         case LogicalPassthrough():
-            return is_processing_time(relation.input, field, materialized=materialized)
+            return is_processing_time(context, relation.input, field, materialized=materialized)
         case LogicalScan() | LogicalValues() | LogicalWindowAggregate() | LogicalExpand():
             return False
         case _:
@@ -79,26 +83,24 @@ def _moved(calc: LogicalCalc, conditions: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return (*factored_conjuncts(calc.filter), *(substitute(condition, values) for condition in conditions))
 
 
-def _is_regular(join: LogicalJoin, conditions: tuple[Expr, ...]) -> bool:
-    """Return True for a regular join; a join that bounds times of its sides counts as an interval join."""
-    if join.interval is not None or join.as_of is not None or joined_windows(join) is not None:
+def _is_regular(context: Context, join: LogicalJoin, conditions: tuple[Expr, ...]) -> bool:
+    """Return True unless a join goes by windows, by an interval, or by versions."""
+    if join.as_of is not None or joined_windows(join) is not None:
         return False
-    if join.join_type not in BOUNDED_JOINS:
-        return True
-    above: tuple[Expr, ...] = ()
-    if join.join_type == "inner":
-        values = {item.field.id: item.expr for item in join.items}
-        above = tuple(substitute(condition, values) for condition in conditions)
-    return next(bounded_times(join, (*join.on, *above)), None) is None
+    bounded = interval_of(context, join, conditions) or clock_interval_of(context, join, conditions)
+    return bounded is None
 
 
-def clock_interval_of(join: LogicalJoin) -> BoundedTimes | None:
-    """Return the interval of a join that bounds the processing times of its sides, and the remaining conditions."""
-    if join.join_type not in BOUNDED_JOINS or join.as_of is not None or joined_windows(join) is not None:
-        return None
-    for bounded in bounded_times(join, join.on):
-        times = bounded.interval.left, bounded.interval.right
-        if all(is_processing_time(side, t.id) for side, t in zip((join.left, join.right), times, strict=True)):
+def clock_interval_of(context: Context, join: LogicalJoin, conditions: tuple[Expr, ...] = ()) -> BoundedTimes | None:
+    """Return the interval of a join that bounds the processing times of its sides, and the remaining conditions.
+
+    ``conditions`` come from calcs above, and belong to an inner join.
+    """
+    if join.interval is not None:
+        return BoundedTimes(interval=join.interval, remaining=join.on) if join.interval.processing_time else None
+    for bounded in possible_intervals(join, conditions):
+        sides = (join.left, bounded.interval.left), (join.right, bounded.interval.right)
+        if all(is_processing_time(context, side, time.id) for side, time in sides):
             return replace(bounded, interval=replace(bounded.interval, processing_time=True))
     return None
 

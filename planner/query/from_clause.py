@@ -258,7 +258,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         block=compiler.block,
     )
     if relation.join_type != "inner":
-        bounded = interval_of(context, relation) or clock_interval_of(relation)
+        bounded = interval_of(context, relation) or clock_interval_of(context, relation)
         relation = replace(relation, is_bounded=bounded is not None)
     if one_group is not None:
         kept = left.relation.fields

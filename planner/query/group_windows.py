@@ -163,6 +163,6 @@ def _window(context: Context, call: exp.Expr, relation: Relation, scope: Scope) 
         slide=durations.get("slide"),
         gap=durations.get("gap"),
         zone=zone_of(context, time.field),
-        processing_time=is_processing_time(relation, time.field.id),
+        processing_time=is_processing_time(context, relation, time.field.id),
     )
     return time.field, window

@@ -104,7 +104,7 @@ def _ordered(
 ) -> tuple[Relation, Field]:
     """Add the number of each row of ``relation`` by ``items``; return the relation and the field of the number."""
     source, place = context.source, offset_of(window)
-    arrival = [is_processing_time(relation, item.field.id, materialized=context.batch) for item in items]
+    arrival = [is_processing_time(context, relation, item.field.id, materialized=context.batch) for item in items]
     if context.batch and any(arrival):
         message = "rows of a batch job have no order of arrival"
         raise source.error(message, offset_of(window.args["order"]), "order by a column")
@@ -118,7 +118,7 @@ def _ordered(
             order.setdefault(item.field.id, item)
     first, last = items[0], items[-1]
     # Rows of a micro-batch have one processing time, also where it is a plain time. So arrival decides among them.
-    is_plain = is_insert_only(relation) and is_processing_time(relation, last.field.id, materialized=True)
+    is_plain = is_insert_only(relation) and is_processing_time(context, relation, last.field.id, materialized=True)
     latest = last.descending and (arrival[-1] or is_plain)
     is_time = arrival[0] or (
         is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULLs sort lowest

@@ -110,4 +110,4 @@ def _is_of_window(relation: Relation, partition: list[Expr]) -> bool:
 
 def _is_time(context: Context, relation: Relation, key: Expr) -> bool:
     relation, (field,) = add_columns(context, relation, [key])
-    return is_processing_time(relation, field.id) or why_no_rowtime(context, relation, field) is None
+    return is_processing_time(context, relation, field.id) or why_no_rowtime(context, relation, field) is None

@@ -107,7 +107,7 @@ def rowtime_of(context: Context, version: exp.Expr, left: Relation, scope: Scope
     column = resolve_column(source, scope, qualifier.name if qualifier else None, node.name, offset)
     if not isinstance(column, FieldRef):
         raise FollowUp
-    if is_processing_time(left, column.field.id, materialized=True):
+    if is_processing_time(context, left, column.field.id, materialized=True):
         return None
     if _is_looked_up(context, right):
         raise source.error(

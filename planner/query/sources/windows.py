@@ -89,7 +89,7 @@ def windowed(context: Context, call: WindowCall, relation: Relation, block: str)
     keys = _keys(context, call, function, relation, arguments["DATA"])
     window = replace(
         _window(context, call, function, arguments, zone_of(context, time)),
-        processing_time=is_processing_time(relation, time.id),
+        processing_time=is_processing_time(context, relation, time.id),
     )
     for name in COLUMNS:
         if any(f.name == name for f in relation.fields):
@@ -180,10 +180,10 @@ def _time(context: Context, call: WindowCall, relation: Relation, argument: Wind
 def check_time(context: Context, function: str, relation: Relation, field: Field, place: int) -> None:
     """Raise SqlError unless windows can go by ``field`` of ``relation``, which the query names at ``place``."""
     source = context.source
-    if is_processing_time(relation, field.id):
+    if is_processing_time(context, relation, field.id):
         _check_processing_time(context, function, relation, field, place)
         return
-    if is_processing_time(relation, field.id, materialized=True):
+    if is_processing_time(context, relation, field.id, materialized=True):
         message = (
             f"{function} needs a rowtime or PROCTIME(), but '{field.name}' is neither: it has passed a join, whose "
             "rows may come later"

@@ -12,8 +12,8 @@ from hintplan.plans.operators import Rank
 
 FILES = "WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'json')"
 TABLES = f"""
-CREATE TABLE a (k BIGINT, v BIGINT, ts TIMESTAMP(3), pt AS PROCTIME(), WATERMARK FOR ts AS ts) {FILES};
-CREATE TABLE b (k BIGINT, v BIGINT, ts TIMESTAMP(3), pt AS PROCTIME(), WATERMARK FOR ts AS ts) {FILES};
+CREATE TABLE a (k BIGINT, v BIGINT, at TIMESTAMP(3), ts TIMESTAMP(3), pt AS PROCTIME(), WATERMARK FOR ts AS ts) {FILES};
+CREATE TABLE b (k BIGINT, v BIGINT, at TIMESTAMP(3), ts TIMESTAMP(3), pt AS PROCTIME(), WATERMARK FOR ts AS ts) {FILES};
 CREATE TABLE dim (k BIGINT, name STRING) WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:x.db', 'table-name' = 'dim');
 CREATE TABLE r (k BIGINT) WITH ('connector' = 'print');
 """
@@ -31,6 +31,7 @@ PASSING = {
 }
 MATERIALIZING = {
     "regular join": "SELECT a.k, a.v, a.pt FROM a JOIN b ON a.k = b.k",
+    "plain times": f"SELECT a.k, a.v, a.pt FROM a JOIN b ON a.k = b.k AND a.at BETWEEN b.at - {HOUR} AND b.at",
     "EXISTS": "SELECT k, v, pt FROM a WHERE EXISTS (SELECT * FROM b WHERE a.k = b.k)",
     "GROUP BY": "SELECT DISTINCT k, v, pt FROM a",
 }
