@@ -122,9 +122,14 @@ def run_kills(
 
 
 def read_all(job: Job, driver: Driver) -> None:
-    """Let the job read what is left, and stop it; Failed unless its results become right, and still are at its end."""
+    """Let the job read what is left, and stop it; Failed unless its results become right, and still are at its end.
+
+    After many kills, hundreds of batches may be left.
+    """
     try:
-        wait_until("the right results", lambda: job.wrong() == "", driver)
+        wait_until(
+            "the right results", lambda: job.wrong() == "", driver, lambda: [look() for look, _ in job.events.values()]
+        )
     except Failed as failure:
         raise Failed(f"{failure}\n{job.wrong()}") from failure
     driver.stop()

@@ -79,10 +79,15 @@ def _is_a_fault(said: str) -> bool:
     return "Traceback" in said or "internal error" in said
 
 
-def wait_until(what: str, holds: Callable[[], bool], driver: Driver) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
+def wait_until(
+    what: str, holds: Callable[[], bool], driver: Driver, progress: Callable[[], object] = lambda: None
+) -> None:
+    """Wait as long as ``progress`` changes, and then for DEADLINE_SECONDS; Failed if ``what`` does not come."""
+    seen, deadline = progress(), time.monotonic() + DEADLINE_SECONDS
     while not holds():
         driver.require_alive()
+        if (now := progress()) != seen:
+            seen, deadline = now, time.monotonic() + DEADLINE_SECONDS
         if time.monotonic() > deadline:
             before = f"\nwhen it last ended by itself, it said:\n{driver.last_words}" if driver.ends else ""
             raise Failed(f"waited in vain for {what}:\n{driver.log()}{before}")
