@@ -193,4 +193,5 @@ def files_job(directory: Path, seed: int) -> Iterator[Job]:
             return 0
 
     feed = Feed(directory, seed)
-    yield Job(plan=compiled(directory, by_time=True), feed=feed.add, wrong=wrong, events=events_of(directory, copies))
+    small, large = (compiled(directory, files_per_batch=most, by_time=True) for most in (2, 100))
+    yield Job(plan=small, rest=large, feed=feed.add, wrong=wrong, events=events_of(directory, copies))

@@ -26,10 +26,12 @@ class Job:
     """``feed`` adds input; ``wrong`` says how the results differ from those of all input, or nothing.
 
     Each of ``events`` is a number that grows, and how much of it comes at most of three times ``feed``. ``python`` is
-    that of workers, None for one that has no more than all need.
+    that of workers, None for one that has no more than all need. After the kills, ``rest`` goes on in place of
+    ``plan``: it reads what is left in larger micro-batches.
     """
 
     plan: Plan
+    rest: Plan
     feed: Callable[[], None]
     wrong: Callable[[], str]
     events: Mapping[str, tuple[Callable[[], int], int]]

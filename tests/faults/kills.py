@@ -7,9 +7,9 @@
 The installed wheel runs on a cluster of two workers that have nothing of it. The driver, its JVM, executors and Python
 workers get SIGKILL, in random turns, each after a random number of events since the kill before (commits, begun
 batches, state files, rows that were written) and a random pause; with ``--job topics`` the broker, the database and
-the catalog as well, which are away for a while. Prints each kill. The exit code is 0 if the results then become, and
-stay, what SQLite makes of the input; that the same job comes to the same when nobody disturbs it, a test says. Nothing
-is asked about time, beyond that something happens.
+the catalog as well, which are away for a while. Prints each kill. Then the driver is killed once more, and goes on with
+larger micro-batches. The exit code is 0 if the results become, and stay, what SQLite makes of the input; that the same
+job comes to the same when nobody disturbs it, a test says. Nothing is asked about time, beyond that something happens.
 """
 
 from __future__ import annotations
@@ -111,6 +111,10 @@ def run_kills(
             when = f"after {planned.wanted} {event} and {planned.pause:.2f} s"
             say(f"kill {number}: {target} {which}, {when}; seen so far: {counts}")
         driver.ensure_alive()
+        hintplan.dump(job.rest, directory / "plan.json")
+        kill("driver", driver, chance)
+        mourn("driver", driver)
+        driver.ensure_alive()
         read_all(job, driver)
     finally:
         if driver.process is not None:
@@ -122,10 +126,7 @@ def run_kills(
 
 
 def read_all(job: Job, driver: Driver) -> None:
-    """Let the job read what is left, and stop it; Failed unless its results become right, and still are at its end.
-
-    After many kills, hundreds of batches may be left.
-    """
+    """Let the job read what is left, and stop it; Failed unless its results become right, and still are at its end."""
     try:
         wait_until(
             "the right results", lambda: job.wrong() == "", driver, lambda: [look() for look, _ in job.events.values()]

@@ -39,9 +39,9 @@ _SINKS = {
 }
 
 
-def compiled(directory: Path) -> Plan:
-    """The plan, which reads at most two files of each table in a micro-batch."""
-    files = f"""'connector' = 'filesystem', 'format' = 'json', 'source.max-files-per-trigger' = '2',
+def compiled(directory: Path, *, files_per_batch: int = 2) -> Plan:
+    """The plan, which reads at most ``files_per_batch`` files of each table in a micro-batch."""
+    files = f"""'connector' = 'filesystem', 'format' = 'json', 'source.max-files-per-trigger' = '{files_per_batch}',
         'path' = '{directory}/input/"""
     sinks = "".join(
         f"CREATE TABLE {name} ({columns}) WITH "
@@ -149,4 +149,7 @@ def times_job(directory: Path, seed: int) -> Iterator[Job]:
             return 0
 
     feed = Feed(directory, seed)
-    yield Job(plan=compiled(directory), feed=feed.add, wrong=wrong, events=events_of(directory, sums))
+    yield Job(
+        plan=compiled(directory), rest=compiled(directory, files_per_batch=100), feed=feed.add, wrong=wrong,
+        events=events_of(directory, sums),
+    )  # fmt: skip

@@ -47,10 +47,10 @@ JOIN = """
 
 
 def compiled(
-    broker: Broker, database: PostgresDatabase, topics: dict[str, str], lake: DeltaLake, rest: RestLake
+    broker: Broker, database: PostgresDatabase, topics: dict[str, str], lake: DeltaLake, rest: RestLake, *, most: int
 ) -> Plan:
-    """The plan, which reads at most ten messages of a topic in a micro-batch."""
-    servers = f"'properties.bootstrap.servers' = '{broker.servers}', 'source.max-offsets-per-trigger' = '10'"
+    """The plan, which reads at most ``most`` messages of a topic in a micro-batch."""
+    servers = f"'properties.bootstrap.servers' = '{broker.servers}', 'source.max-offsets-per-trigger' = '{most}'"
     upserts = f"'connector' = 'upsert-kafka', {servers}, 'key.format' = 'json', 'value.format' = 'json'"
     options = ", ".join(f"'{name}' = '{value}'" for name, value in database.options.items())
     result = "(id BIGINT, amount BIGINT, country VARCHAR(20), PRIMARY KEY (id) NOT ENFORCED)"
@@ -192,8 +192,9 @@ def topics_job(directory: Path, seed: int) -> Iterator[Job]:
             }
             return difference(feed.late(), late)
 
+        small, large = (compiled(broker, database, topics, lake, rest.lake, most=most) for most in (10, 1000))
         yield Job(
-            plan=compiled(broker, database, topics, lake, rest.lake), feed=feed.add, wrong=wrong, conf=conf,
+            plan=small, rest=large, feed=feed.add, wrong=wrong, conf=conf,
             events=events_of(directory, written),
             servers={"broker": broker, "database": postgres, "catalog": rest},
             extras=(*EXTRAS, *OF_DRIVER), options=["--allow-env", "HINTPLAN_TEST_PASSWORD"],

@@ -1,7 +1,7 @@
 """Windows of event time in the jobs of the kills: aggregates, first rows and a join of windows; the right results.
 
 Orders come at most 4 s later than orders of the same source with later times. The delay is 5 s, so no such order is
-late, and the windows that are closed depend on the orders alone. Every twentieth order comes two minutes later: long
+late, and the windows that are closed depend on the orders alone. Every twentieth order comes an hour later: long
 after its windows, however orders are cut into batches. Each aggregate drops it, and writes it to a table.
 """
 
@@ -33,7 +33,7 @@ __all__ = [
     "views",
 ]
 
-DELAY_MS, DISORDER_MS, SIZE_MS, LATE_MS = 5_000, 4_000, 10_000, 120_000
+DELAY_MS, DISORDER_MS, SIZE_MS, LATE_MS = 5_000, 4_000, 10_000, 3_600_000
 COLUMN = "ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND"
 TABLES = ("counted", "best", "compared")
 BY_CUSTOMER, BY_WINDOW = ("window_orders", "window_orders_in_by_customer"), ("window_orders_in_by_window",)

@@ -1,8 +1,8 @@
 r"""JSON lines that are alike, as programs write them: the same keys in the same order, with the same marks between.
 
 Then each line is the literals of the first line with other values in between, and the quotes tell where they are. That
-takes a third of the time of a JSON parser. Lines whose NULLs or keys are others are a group of their own. A line with a
-nested value or a backslash is like no other.
+takes a third of the time of a JSON parser. Lines whose NULLs or keys are others are a group of their own. A line is
+like no other if it has a backslash, or a nested value of a field that is read.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ Key = str | tuple[str, int]
 
 _QUOTE = ord('"')
 _BACKSLASH = ord("\\")
-_BLANK = ord(" ")
 _NULL = b"null"
 _WINDOW = 8
-_MOST_GROUPS = 8
+_MOST_GROUPS = 16
 _MOST_OTHERS = 100
 """So many lines in a row may be like no others, before the rest of a block goes to the parser."""
-_FEW = 0.02
+_FEW = 0.001
 """A smaller share of the lines of a block is not worth a group."""
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _TOKEN = re.compile(rb'("[^"]*"|[^\s"{}\[\]:,]+|[{}\[\]])\s*(:?)')
@@ -83,12 +82,10 @@ def columns_alike(
 ) -> Columns | None:
     """Return the columns of lines, most of which are alike; None if Spark might read a value differently.
 
-    ``data`` are UTF-8. Each line is from one of ``starts`` to the line feed at one of ``ends``. Lines that are like no
-    others go to ``parse``, with their number.
+    ``data`` are UTF-8 without control characters. Each line is from one of ``starts`` to the line feed at one of
+    ``ends``. Lines that are like no others go to ``parse``, with their number.
     """
     marks = np.frombuffer(data, np.uint8)
-    if np.count_nonzero(marks < _BLANK) != len(ends):
-        return None
     groups = _groups(data, marks, starts, ends, types)
     rest = np.ones(len(ends), bool)
     for group in groups:
@@ -100,21 +97,21 @@ def columns_alike(
         parsed = parse(b"".join(pieces) if groups else data, len(others))
         if parsed is None or not groups:
             return parsed
+    for group in groups:
+        for key in group.places.keys() - types.keys():
+            if not _is_json(data, group, key):
+                return None
     columns: Columns = {}
-    keys = dict.fromkeys(key for group in groups for key in group.places)
-    for key in keys:
-        column = _column(
-            data, marks, _values(groups, rest, starts, key), types.get(key) if isinstance(key, str) else None
-        )
-        if column is None:
-            return None
-        if isinstance(key, str):
-            columns[key] = column
     for key, data_type in types.items():
-        if key not in keys:
+        if any(key in group.places for group in groups):
+            column = _column(data, marks, _values(groups, rest, starts, key), data_type)
+            if column is None:
+                return None
+            columns[key] = column
+        else:
             columns[key] = pa.nulls(len(ends), to_arrow(str(data_type)))
     if parsed is None:
-        return {key: columns[key] for key in types}
+        return columns
     order = np.arange(len(ends))
     order[others] = len(ends) + np.arange(len(others))
     return {key: pa.concat_arrays([columns[key], parsed[key]]).take(pa.array(order)) for key in types}
@@ -131,6 +128,7 @@ def _groups(
     quotes = np.flatnonzero(marks == _QUOTE).astype(np.int32)
     last_quotes = _quotes_before(quotes, starts, ends)
     quotes_of_lines = np.diff(last_quotes, prepend=0)
+    windows = _windows(data, int((ends - starts).max()))
     left = np.arange(len(ends))
     if b"\\" in data:
         has_none = np.ones(len(ends), bool)
@@ -146,14 +144,8 @@ def _groups(
         if template is not None:
             values, last = template
             per_line = values[-1].quote + values[-1].before.count(b'"') + last.count(b'"')
-            are_like = quotes_of_lines[left] == per_line
-            like = left[are_like]
-            of_lines = quotes
-            if quotes.size != per_line * len(like):
-                is_like = np.zeros(len(ends), bool)
-                is_like[like] = True
-                of_lines = quotes[np.repeat(is_like, quotes_of_lines)]
-            group = _group(data, starts, ends, like, of_lines.reshape(len(like), per_line), values, last)
+            like = left[quotes_of_lines[left] == per_line]
+            group = _group(windows, starts, ends, like, _quotes_at(quotes, last_quotes, like, per_line), values, last)
         if group is None or group.lines[0] != left[0]:
             others += 1
             left = left[1:]
@@ -218,21 +210,34 @@ def _template(line: bytes, read: Collection[str]) -> tuple[list[Value], bytes] |
     return (values, line[since:]) if values else None
 
 
+def _quotes_at(
+    quotes: np.ndarray[Any, Any], last_quotes: np.ndarray[Any, Any], lines: np.ndarray[Any, Any], per_line: int
+) -> Callable[[int], np.ndarray[Any, Any]]:
+    """Return a function for the place of the quote with a number in each of ``lines``, which have ``per_line``."""
+    if quotes.size == per_line * len(lines):
+        of_lines = quotes.reshape(len(lines), per_line)
+        return lambda number: of_lines[:, number]
+    first = last_quotes[lines] - per_line
+    return lambda number: quotes[first + number]
+
+
 def _group(
-    data: bytes,
+    windows: np.ndarray[Any, Any],
     starts: np.ndarray[Any, Any],
     ends: np.ndarray[Any, Any],
     like: np.ndarray[Any, Any],
-    quotes: np.ndarray[Any, Any],
+    quotes: Callable[[int], np.ndarray[Any, Any]],
     values: list[Value],
     last: bytes,
 ) -> Group:
-    """Return the lines among ``like`` that have the literals of the template; ``quotes`` has a row for each of them."""
-    literals = [quotes[:, value.quote] - value.place for value in values]
+    """Return the lines among ``like`` that have the literals of the template.
+
+    ``quotes`` returns the place in each of these lines of the quote with a number.
+    """
+    literals = [quotes(value.quote) - value.place for value in values]
     all_lines = len(like) == len(ends)
     literals.append((ends if all_lines else ends[like]) - len(last))
     alike = literals[0] == (starts if all_lines else starts[like])
-    windows = _windows(data, max(len(last), *(len(value.before) for value in values)))
     for literal, text in zip(literals, [*(value.before for value in values), last], strict=True):
         alike &= _are_at(windows, np.maximum(literal, 0), text)
     begins = [literal + len(value.before) for literal, value in zip(literals, values, strict=False)]
@@ -271,50 +276,53 @@ def _values(groups: list[Group], rest: np.ndarray[Any, Any], starts: np.ndarray[
         begins, ends, is_text = groups[0].places[key]
         return Values(begins, ends, is_text=np.full(lines, is_text), is_absent=np.zeros(lines, bool))
     begins, ends = starts.copy(), starts.copy()
-    are_text, is_absent = np.zeros(lines, bool), np.ones(lines, bool)
+    are_text, is_absent = np.zeros(lines, bool), np.zeros(lines, bool)
     for group in groups:
         if key in group.places:
-            begins[group.lines], ends[group.lines], are_text[group.lines] = group.places[key]
-            is_absent[group.lines] = False
+            begins[group.lines], ends[group.lines], is_text = group.places[key]
+            if is_text:
+                are_text[group.lines] = True
+        else:
+            is_absent[group.lines] = True
     given = groups[0].lines[0]
     begins[rest], ends[rest] = begins[given], ends[given]
     are_text[rest], is_absent[rest] = are_text[given], is_absent[given]
     return Values(begins, ends, is_text=are_text, is_absent=is_absent)
 
 
-def _column(data: bytes, marks: np.ndarray[Any, Any], values: Values, data_type: DataType | None) -> pa.Array | None:
-    """Return the column of ``values`` in ``data``; None if Spark might read one of them differently.
+def _is_json(data: bytes, group: Group, key: Key) -> bool:
+    """Return true if the values of ``key``, which is not read, are JSON."""
+    begins, ends, is_text = group.places[key]
+    return is_text or _are_scalars(_texts(data, begins, ends))
 
-    If the column has no type, its values are only checked.
-    """
+
+def _column(data: bytes, marks: np.ndarray[Any, Any], values: Values, data_type: DataType) -> pa.Array | None:
+    """Return the column of ``values`` in ``data``; None if Spark might read one of them differently."""
     is_null, is_bare = values.is_absent, ~(values.is_text | values.is_absent)
-    are_bare, some_text = bool(is_bare.any()), bool(values.is_text.any())
-    if data_type is None and not are_bare:
-        return pa.nulls(len(is_bare))
-    has_no_quotes = data_type is not None and data_type.root in _WITHOUT_QUOTES
+    some_text = bool(values.is_text.any())
+    has_no_quotes = data_type.root in _WITHOUT_QUOTES
     if has_no_quotes and some_text:
         return None
-    if are_bare and (some_text or not has_no_quotes):
-        is_null = is_null | _are_null(marks, values, is_bare)
-        is_bare &= ~is_null
-        are_bare = bool(is_bare.any())
-        if data_type is not None and are_bare:
+    if not has_no_quotes and is_bare.any():
+        are_null = _are_null(marks, values, is_bare)
+        if (is_bare & ~are_null).any():
             return None
-    texts = _texts(data, values, is_null)
-    if are_bare:
-        bare = texts.filter(pa.array(is_bare)) if some_text else texts
-        if not are_plain_numbers(bare):
-            if not some_text:
-                bare = texts = _texts(data, values, is_null | _are_null(marks, values, is_bare))
-            if not (are_plain_numbers(bare) or pc.all(pc.match_substring_regex(bare, _SCALAR)).as_py()):
-                return None
-    if data_type is None:
-        return texts
+        is_null = is_null | are_null
+    texts = _texts(data, values.begins, values.ends, is_null)
+    if has_no_quotes and not are_plain_numbers(texts):
+        texts = _texts(data, values.begins, values.ends, is_null | _are_null(marks, values, is_bare))
+        if not _are_scalars(texts):
+            return None
     if texts.null_count == len(texts):
         return pa.nulls(len(texts), to_arrow(str(data_type)))
     column = column_of(texts, data_type)
     has_odd_sign = column is not None and data_type.root in FLOATING and has_negative_zero(column)
     return None if has_odd_sign else column
+
+
+def _are_scalars(texts: pa.Array) -> bool:
+    """Return true if all ``texts`` are JSON without quotes, or NULL."""
+    return are_plain_numbers(texts) or pc.all(pc.match_substring_regex(texts, _SCALAR)).as_py() is not False
 
 
 def _are_null(marks: np.ndarray[Any, Any], values: Values, is_bare: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -327,10 +335,15 @@ def _are_null(marks: np.ndarray[Any, Any], values: Values, is_bare: np.ndarray[A
     return are_null
 
 
-def _texts(data: bytes, values: Values, is_null: np.ndarray[Any, Any]) -> pa.Array:
-    lines = len(values.begins)
+def _texts(
+    data: bytes,
+    begins: np.ndarray[Any, Any],
+    ends: np.ndarray[Any, Any],
+    is_null: np.ndarray[Any, Any] | None = None,
+) -> pa.Array:
+    lines = len(begins)
     offsets = np.empty(2 * lines, np.int32)
-    offsets[::2], offsets[1::2] = values.begins, values.ends
+    offsets[::2], offsets[1::2] = begins, ends
     texts = pa.StringArray.from_buffers(2 * lines - 1, pa.py_buffer(offsets), pa.py_buffer(data))
     places = np.arange(0, 2 * lines - 1, 2, dtype=np.int32)
-    return texts.take(pa.array(places, mask=is_null if is_null.any() else None))
+    return texts.take(pa.array(places, mask=is_null if is_null is not None and is_null.any() else None))

@@ -163,20 +163,18 @@ def _declared(column: pa.Array, data_type: DataType) -> pa.Array | None:
 
 def _plain(data: bytes) -> tuple[bytes, np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
     r"""Return ``data`` with ``\n`` as the line end, and where lines start and end; None if a line is odd."""
-    if len(data) > LARGEST_BLOCK or b"\0" in data:
+    if len(data) > LARGEST_BLOCK:
         return None
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-        if b"\r" in data:
-            return None
     if not data.endswith(b"\n"):
         data += b"\n"
-    try:
-        pa.array([data], pa.binary()).cast(pa.string())
-    except pa.ArrowInvalid:  # not UTF-8
+    if not _is_utf8(data):
         return None
     marks = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(marks == ord("\n")).astype(np.int32)
+    ends = np.flatnonzero(marks < ord(" ")).astype(np.int32)
+    if (marks[ends] != ord("\n")).any():
+        return None
     starts = np.concatenate((np.zeros(1, np.int32), ends[:-1] + 1))
     # So no object is in two lines: between a closing and an opening brace inside an object, there would be a comma.
     if not ((marks[starts] == ord("{")).all() and (marks[ends - 1] == ord("}")).all()):
@@ -190,6 +188,16 @@ def _plain(data: bytes) -> tuple[bytes, np.ndarray[Any, Any], np.ndarray[Any, An
             if _is_beyond_limits(data[starts[line] : ends[line]]):
                 return None
     return data, starts, ends
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        pa.array([data], pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_odd(data: bytes, *, decimals: bool) -> bool:

@@ -119,7 +119,8 @@ def are_plain_numbers(texts: pa.Array) -> bool:
         return True
     if not sizes.min() or (found - _MINUS > _NINE - _MINUS).any() or (found == _SLASH).any():
         return False
-    is_negative = found[begins] == _MINUS
+    leading = found[begins]
+    is_negative = leading == _MINUS
     negative = int(np.count_nonzero(is_negative))
     if np.count_nonzero(found == _MINUS) != negative:
         return False
@@ -127,7 +128,8 @@ def are_plain_numbers(texts: pa.Array) -> bool:
         if sizes[is_negative].min() == 1:
             return False
         begins, sizes = begins + is_negative, sizes - is_negative
-    if (found[begins] < _ZERO).any():
+        leading = found[begins]
+    if (leading < _ZERO).any():
         return False
     dots = np.flatnonzero(found == _DOT)
     if dots.size:
@@ -139,7 +141,7 @@ def are_plain_numbers(texts: pa.Array) -> bool:
             with_dot = begins[of], sizes[of]
         if not ((dots > with_dot[0]) & (dots < with_dot[0] + with_dot[1] - 1)).all():
             return False
-    is_zero = (found[begins] == _ZERO) & (sizes > 1)
+    is_zero = (leading == _ZERO) & (sizes > 1)
     return not is_zero.any() or bool((found[begins[is_zero] + 1] == _DOT).all())
 
 
