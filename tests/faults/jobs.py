@@ -51,6 +51,12 @@ def versions(directory: Path, where: str) -> int:
     return sum(max(numbers, default=0) for numbers in found)
 
 
+def have_begun(directory: Path) -> bool:
+    """True if each query of a job with its checkpoint below ``directory`` has committed some batches."""
+    queries = [place.parent.name for place in directory.glob("checkpoint/*/offsets")]
+    return bool(queries) and all(versions(directory, f"{query}/commits") >= 3 for query in queries)
+
+
 def events_of(directory: Path, rows: Callable[[], int]) -> Mapping[str, tuple[Callable[[], int], int]]:
     """What is counted of a job with its checkpoint below ``directory`` that has written so many ``rows``."""
     return {

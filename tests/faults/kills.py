@@ -31,7 +31,7 @@ from pathlib import Path
 import hintplan
 from tests.cluster.standalone import Cluster, running_cluster
 from tests.faults.job import files_job
-from tests.faults.jobs import Job
+from tests.faults.jobs import Job, have_begun
 from tests.faults.processes import TARGETS, Driver, Failed, kill, mourn, wait_until
 from tests.faults.times_job import times_job
 from tests.faults.topics_job import topics_job
@@ -111,6 +111,10 @@ def run_kills(
             when = f"after {planned.wanted} {event} and {planned.pause:.2f} s"
             say(f"kill {number}: {target} {which}, {when}; seen so far: {counts}")
         driver.ensure_alive()
+        # Larger batches need a watermark before them, or an order in them that is meant to be late is not.
+        for _ in range(6):
+            job.feed()
+        wait_until("the first batches of each query", lambda: have_begun(directory), driver)
         hintplan.dump(job.rest, directory / "plan.json")
         kill("driver", driver, chance)
         mourn("driver", driver)
