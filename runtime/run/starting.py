@@ -39,10 +39,14 @@ from hintplan.runtime.run.draining import drained_queries, queries_by_time, writ
 from hintplan.runtime.run.execution import Execution
 from hintplan.runtime.run.record_writer import RecordWriter
 from hintplan.runtime.spark.explanation import failure_of_spark
+from hintplan.runtime.spark.failure import evidence
 from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.worker_faults import is_late_worker
 from hintplan.runtime.storage.files import files_at
 
 _ONE_BATCH: Mapping[str, Any] = {"once": True}
+_ATTEMPTS = 3
+"""Attempts to start a query whose Python process on a Spark Connect server does not start in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +135,7 @@ class Start:
                 continue
             if lock is not None:
                 lock.require()
-            query = _started(name, writer.trigger(**(self.trigger if planned.then is None else _ONE_BATCH)), self)
+            query = start_query(name, writer.trigger(**(self.trigger if planned.then is None else _ONE_BATCH)), self)
             execution.queries = {**execution.queries, name: query}  # other threads read the old one
         if lock is not None:
             lock.stops(spark, execution.queries.values())
@@ -210,7 +214,7 @@ class Start:
         building.begin_marks(there)
         if lock is not None:
             lock.require()
-        queries = {name: _started(name, writers[name].trigger(once=True), self) for name in logs}
+        queries = {name: start_query(name, writers[name].trigger(once=True), self) for name in logs}
         if lock is not None:
             lock.stops(self.spark, queries.values())
         return queries
@@ -225,16 +229,23 @@ def _begun(before: Before) -> frozenset[str]:
     return frozenset(unended - drained_queries(before.there, before.recorded, queries).begun)
 
 
-def _started(name: str, writer: DataStreamWriter, start: Start) -> StreamingQuery:
-    """Start a query, and return Spark's handle; RunError if Spark refuses it."""
-    try:
-        return writer.start()
-    except (Py4JError, PySparkException) as error:
-        text = str(error)
-        if "CONCURRENT_QUERY" in text or "another query with same id is already active" in text:
-            raise RunError(
-                f"the query of {name} with checkpoint {start.location} is already running on this Spark",
-                hint="a checkpoint has one run at a time: stop the other one. If nobody controls it, "
-                "hintplan run --take-over stops it and continues",
-            ) from error
-        raise failure_of_spark(f"the query of {name} cannot be started", error) from error
+def start_query(name: str, writer: DataStreamWriter, start: Start) -> StreamingQuery:
+    """Start the query of the sink ``name``, and return Spark's handle; RunError if Spark refuses it.
+
+    A start that fails because Python was late on a busy Spark Connect server has begun nothing, and is tried again.
+    """
+    attempts = 0
+    while True:
+        attempts += 1
+        try:
+            return writer.start()
+        except (Py4JError, PySparkException) as error:
+            text = str(error)
+            if "CONCURRENT_QUERY" in text or "another query with same id is already active" in text:
+                raise RunError(
+                    f"the query of {name} with checkpoint {start.location} is already running on this Spark",
+                    hint="a checkpoint has one run at a time: stop the other one. If nobody controls it, "
+                    "hintplan run --take-over stops it and continues",
+                ) from error
+            if attempts == _ATTEMPTS or not is_late_worker(evidence(error)):
+                raise failure_of_spark(f"the query of {name} cannot be started", error) from error

@@ -43,7 +43,8 @@ TRANSIENT = {
     ),
     "an executor or a worker was lost, and Spark has tried often enough": (
         r"ExecutorLostFailure|Executor heartbeat timed out|Remote RPC client disassociated|MetadataFetchFailed"
-        r"|FetchFailedException|[Ww]orker exited unexpectedly|Could not find BlockManager|Block \S+ does not exist"
+        r"|FetchFailedException|[Ww]orker (?:exited unexpectedly|failed to connect back)"
+        r"|Could not find BlockManager|Block \S+ does not exist"
     ),
     "an object store is overloaded or away": (
         r"AWS Error (?:NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTLING)"

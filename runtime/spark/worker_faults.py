@@ -1,4 +1,4 @@
-"""Detects in the error of a failed query what Python workers lack: memory, a package, or the right Python.
+"""Detects in the error of a failed query what Python workers lack: memory, time, a package, or the right Python.
 
 Workers do not need hintplan, which is shipped, but they need the driver's minor version of Python with a few packages.
 This module does not know Spark; the text comes from :mod:`hintplan.runtime.spark.failure`.
@@ -42,6 +42,17 @@ _MORE_MEMORY = (
     "more; or let a batch take fewer rows, then run again; nothing that was committed is lost"
 )
 
+_LATE = re.compile(r"Python worker (?:to|failed to) connect back")
+
+
+def is_late_worker(text: str) -> bool:
+    """Return True if a Python process did not connect to Spark within 10 s after its start.
+
+    Spark sets the limit in ``PythonWorkerFactory``, not in a setting. It applies to the process that a Spark Connect
+    server starts for each streaming query.
+    """
+    return _LATE.search(text) is not None
+
 
 def worker_fault(text: str, *, connected: bool = False) -> tuple[str, str] | None:
     """Return the fault of the workers' Python and its remedy; None if ``text`` has a different error.
@@ -62,6 +73,12 @@ def worker_fault(text: str, *, connected: bool = False) -> tuple[str, str] | Non
         return f"the Python of the workers, {program[1]}, {reason} on one of them", _WHICH
     if re.search(r"^(?:[\w.]+\.)?(?:Arrow|_Array)?MemoryError\b", text, re.MULTILINE):
         return "a Python worker has no memory left", _MORE_MEMORY
+    if is_late_worker(text):
+        return (
+            f"Python did not start within 10 s {'on the Spark Connect server' if connected else 'for a worker'}",
+            f"look for the reason in the log {'of the server' if connected else 'of Spark'}: the machine may be "
+            f"overloaded, or that Python may lack a module; then run again; nothing that was committed is lost",
+        )
     package = _package(text)
     if package is None:
         return None

@@ -186,6 +186,35 @@ def test_tables_of_lakes_are_committed_to_by_the_server(run: Run, tmp_path: Path
     assert sorted(lake.rows("keyed", 1)) == [(i, i % 3) for i in range(0, 9, 2)]
 
 
+LATE = """#!/bin/sh
+# Python that is late the first time that a server needs it for a streaming query.
+case "$*" in *foreach_batch_worker*) mkdir '{once}' && sleep 12 ;; esac
+exec '{python}' "$@"
+"""
+
+
+@pytest.mark.nightly
+def test_a_query_whose_python_starts_too_late_is_started_again(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "server").mkdir()
+    python, once = tmp_path / "server/python", tmp_path / "server/once"
+    python.write_text(LATE.format(once=once, python=installed().server))
+    python.chmod(0o755)
+    write_rows(tmp_path / "t", [{"k": 1, "v": 2}, {"k": 1, "v": 3}])
+    script = f"""
+    CREATE TABLE t (k INT, v INT) WITH ({FILES}, 'path' = '{tmp_path}/t');
+    CREATE TABLE totals (k INT, total INT, PRIMARY KEY (k) NOT ENFORCED)
+    WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:{tmp_path}/out.db', 'table-name' = 'totals');
+    INSERT INTO totals SELECT k, SUM(v) FROM t GROUP BY k;
+    """
+    hintplan.dump(hintplan.compile_sql(script), tmp_path / "plan.json")
+    with running_connect_server(tmp_path / "server", python=python) as url:
+        done = run("plan.json", *CHECKPOINT, "--remote", url)
+    assert done.returncode == 0, done.stderr
+    assert once.is_dir()
+    with closing(sqlite3.connect(tmp_path / "out.db")) as database:
+        assert database.execute("SELECT k, total FROM totals").fetchall() == [(1, 5)]
+
+
 def test_a_directory_is_not_overwritten_by_a_client(connect_server: str, run: Run, tmp_path: Path) -> None:
     write_rows(tmp_path / "in", [{"id": 1, "v": 2}])
     write_rows(tmp_path / "r", [{"id": 5, "v": 5}])

@@ -216,7 +216,7 @@ class Killed(BaseException):
     """What a process would not have noticed."""
 
 
-@pytest.mark.parametrize("step", ["begin_generation", "write_record", "_started"])
+@pytest.mark.parametrize("step", ["begin_generation", "write_record", "start_query"])
 def test_a_run_that_dies_on_the_way_to_other_sources_is_followed_by_either_plan(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -241,7 +241,7 @@ def test_a_run_that_dies_on_the_way_to_other_sources_is_followed_by_either_plan(
     assert files == 0
     assert len(list((tmp_path / "checkpoint").rglob("logs.*/offsets/*"))) > 0
     write_batch(tmp_path, 2)
-    if step != "_started":
+    if step != "start_query":
         copy = tmp_path / "copy"
         shutil.copytree(tmp_path / "checkpoint", copy)
         run(before, spark, tmp_path, checkpoint="copy")

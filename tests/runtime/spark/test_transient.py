@@ -19,6 +19,8 @@ PASSES = {
     "leader": "org.apache.kafka.common.errors.NotLeaderOrFollowerException: For requests intended only for the leader",
     "executor": "ExecutorLostFailure (executor 0 exited caused by one of the running tasks) Reason: Command exited",
     "worker": "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+    "late": "org.apache.spark.SparkException: Python worker failed to connect back.",
+    "late on a server": "java.net.SocketTimeoutException: Timed out while waiting for the Python worker ...",
     "S3": "software.amazon.awssdk.services.s3.model.S3Exception: Slow Down (Service: S3, Status Code: 503, Request ...",
     "Arrow": "OSError: When reading key 'k' in bucket 'b': AWS Error NETWORK_CONNECTION during HeadObject operation",
     "hdfs": "org.apache.hadoop.ipc.StandbyException: Operation category READ is not supported in state standby",

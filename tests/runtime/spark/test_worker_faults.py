@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hintplan.runtime.spark.explanation import failure_of_spark
-from hintplan.runtime.spark.worker_faults import worker_fault
+from hintplan.runtime.spark.worker_faults import is_late_worker, worker_fault
 
 MISMATCH = (
     "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different "
@@ -37,6 +37,24 @@ def test_what_workers_lack_is_named_with_what_mends_it(text: str, cause: str, hi
     assert found is not None
     assert cause in found[0]
     assert hint in found[1]
+
+
+LATE = (
+    "java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back",
+    "org.apache.spark.SparkException: Python worker failed to connect back.",
+)
+
+
+@pytest.mark.parametrize("text", LATE)
+def test_a_worker_that_starts_too_late_is_named_with_where_to_look(text: str) -> None:
+    assert is_late_worker(text)
+    of_server, of_worker = worker_fault(text, connected=True), worker_fault(text)
+    assert of_server is not None
+    assert of_worker is not None
+    assert of_server[0] == "Python did not start within 10 s on the Spark Connect server"
+    assert of_worker[0] == "Python did not start within 10 s for a worker"
+    assert "the log of the server" in of_server[1]
+    assert "the log of Spark" in of_worker[1]
 
 
 @pytest.mark.parametrize("text", ["ValueError: a MemoryError was expected", "shop.OutOfMemoryErrors: none"])
