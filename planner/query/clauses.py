@@ -16,7 +16,10 @@ from hintplan.planner.translation.translator import only
 
 _IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
 
-UNSORTED = ("ORDER BY is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}")
+UNSORTED = (
+    "ORDER BY is not supported in streaming",
+    f"a stream has no end: write ORDER BY with the rowtime first, add LIMIT, or {_IN_BATCH}",
+)
 """The message and the advice for an order of a stream that does not begin with a rowtime."""
 
 _WITHOUT_LIMIT = {

@@ -26,7 +26,7 @@ _NUMBERED = ("RANK", "DENSE_RANK")
 _OF_ALL_ROWS = ("LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK")
 """Functions that need rows that have not arrived yet."""
 _FIRST_ROWS = "write ROW_NUMBER() and WHERE n <= 3, which numbers equal rows as they come, or run it in batch mode"
-_INSTEAD = "use GROUP BY; batch mode allows them in SELECT, QUALIFY and ORDER BY"
+_IN_BATCH = "or run it in batch mode"
 
 
 def check_in_stream(
@@ -34,16 +34,14 @@ def check_in_stream(
 ) -> None:
     """Raise SqlError if a stream cannot compute ``window``, a call of ``name`` that is not ROW_NUMBER."""
     order, partition = partitioned(context, window, translator)
-    reason = _reason(context, window, name, relation, order)
-    is_numbered = name in _NUMBERED
-    subject, advice = (f"{name}() is", _FIRST_ROWS) if is_numbered else ("window functions (OVER) are", _INSTEAD)
-    if is_numbered and _is_of_window(relation, partition):
-        message = f"{subject} not supported in windows; Flink takes the first rows of a window by ROW_NUMBER() only"
-    elif reason is not None:
-        message = f"{subject} not supported in a stream, by Flink neither: {reason}"
-    else:
-        return
-    raise context.source.error(message, offset_of(window), advice)
+    if name in _NUMBERED and _is_of_window(relation, partition):
+        message = f"{name}() is not supported in windows; Flink takes the first rows of a window by ROW_NUMBER() only"
+        raise context.source.error(message, offset_of(window), _FIRST_ROWS)
+    refusal = _refusal(context, window, name, relation, order)
+    if refusal is not None:
+        reason, advice = refusal
+        message = f"{name}() OVER is not supported in a stream, by Flink neither: {reason}"
+        raise context.source.error(message, offset_of(window), _FIRST_ROWS if name in _NUMBERED else advice)
 
 
 def orders_a_stream_by_time(context: Context, relation: Relation, order: Sequence[Expr]) -> bool:
@@ -81,24 +79,28 @@ def _takes_distinct(call: OverItem) -> bool:
     return call.function == "COUNT" or (call.function in ("SUM", "AVG") and is_whole)
 
 
-def _reason(context: Context, window: exp.Window, name: str, relation: Relation, order: list[Expr]) -> str | None:
-    """Return why Flink's planner refuses such a window in a stream, or None if it accepts it."""
+def _refusal(
+    context: Context, window: exp.Window, name: str, relation: Relation, order: list[Expr]
+) -> tuple[str, str] | None:
+    """Return why Flink's planner refuses such a window in a stream, and what to write; None if it accepts it."""
     if name in _OF_ALL_ROWS:
-        return f"{name} needs all rows"
+        return f"{name} needs all rows", f"use LAG or GROUP BY, {_IN_BATCH}"
     if len(order) != 1:
-        return "the rows must be ordered by one column"
+        return "the rows must be ordered by one column", f"write ORDER BY and one column, {_IN_BATCH}"
     if window.args["order"].expressions[0].args.get("desc"):
-        return "the order must be ascending"
+        return "the order must be ascending", f"leave out DESC, {_IN_BATCH}"
     spec = window.args.get("spec")
     is_time = _is_time(context, relation, order[0])
     if is_time and not is_insert_only(relation):
-        return "the rows can change, and are ordered by a time attribute"
+        reason = "the rows can change, and are ordered by a time attribute"
+        return reason, "compute it before the rows are aggregated or joined, or order by another column"
     if spec is None:
         return None
     if "FOLLOWING" in (spec.args.get("start_side"), spec.args.get("end_side")) or spec.args.get("end_side"):
-        return "the frame must end with the current row"
+        return "the frame must end with the current row", f"write AND CURRENT ROW, {_IN_BATCH}"
     if spec.args.get("start") != "UNBOUNDED" and not is_time:
-        return "a frame that begins with a row must be ordered by a time attribute"
+        reason = "a frame that begins with a row must be ordered by a time attribute"
+        return reason, f"write BETWEEN UNBOUNDED PRECEDING, or order by a rowtime, {_IN_BATCH}"
     return None
 
 

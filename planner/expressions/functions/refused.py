@@ -4,7 +4,7 @@ Every function of Flink is either compiled (:mod:`hintplan.planner.expressions.s
 this against Flink's own list.
 
 >>> unsupported_function("CURRENT_WATERMARK")[0]
-'CURRENT_WATERMARK is not supported: only operators of windows know the watermark'
+'CURRENT_WATERMARK is not supported: an expression does not know the watermark'
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _REASONS: dict[str, tuple[str, str]] = {
         "write CURRENT_TIMESTAMP, the time of the micro-batch",
     ),
     "CURRENT_WATERMARK": (
-        "only operators of windows know the watermark",
+        "an expression does not know the watermark",
         "to keep late rows, name a table in the option late-rows.target of the table with the WATERMARK",
     ),
     "SOURCE_WATERMARK": ("no source has a watermark of its own", "declare WATERMARK FOR ts AS ts in the table"),

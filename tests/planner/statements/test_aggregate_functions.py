@@ -76,7 +76,7 @@ def test_arguments_are_converted_and_computed_below() -> None:
         ("SELECT k, wavg(v, w) FROM t", "column 'k' is neither grouped nor aggregated"),
         ("SELECT k, wavg((SELECT MAX(v) FROM t), w) FROM t GROUP BY k", "a sub-query inside an aggregate function is"),
         ("SELECT k, (SELECT wavg(1, 2)) FROM t", "an aggregate in a sub-query without FROM is not supported"),
-        ("SELECT k, wavg(v, w) OVER () FROM t", "window functions (OVER) are not supported"),
+        ("SELECT k, wavg(v, w) OVER () FROM t", "wavg() OVER is not supported"),
         ("SELECT k, n(DISTINCT) FROM t GROUP BY k", "'n' takes no argument, so that it cannot be DISTINCT"),
         ("SELECT k, lists(DISTINCT l) FROM t GROUP BY k", "'lists' takes ARRAY<INT>, which is not compared"),
     ],

@@ -19,9 +19,8 @@ INSERT INTO r
 PARTS = "is not supported: it belongs to a window in GROUP BY"
 MATCHING = "write GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE), and TUMBLE_START with the same arguments in SELECT"
 NEW = "write FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTE)) GROUP BY window_start, window_end"
-OVER = "window functions (OVER) are not supported in a stream, by Flink neither: "
-INSTEAD = "use GROUP BY; batch mode allows them in SELECT, QUALIFY and ORDER BY"
-NO_WATERMARK = "is not supported: only operators of windows know the watermark"
+OVER = "OVER is not supported in a stream, by Flink neither: "
+NO_WATERMARK = "is not supported: an expression does not know the watermark"
 HOUR = "INTERVAL '1' HOUR"
 MINUTES = "INTERVAL '5' MINUTE"
 
@@ -54,19 +53,23 @@ REFUSED = {
     ),
     "OVER a range": (
         f"SELECT k, ^SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN CURRENT ROW AND {HOUR} FOLLOWING) FROM t",
-        f"{OVER}the frame must end with the current row",
-        INSTEAD,
+        f"SUM() {OVER}the frame must end with the current row",
+        "write AND CURRENT ROW, or run it in batch mode",
     ),
     "OVER rows": (
         "SELECT k,\n  ^COUNT(*) OVER (PARTITION BY k ORDER BY pt DESC ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM t",
-        f"{OVER}the order must be ascending",
-        INSTEAD,
+        f"COUNT() {OVER}the order must be ascending",
+        "leave out DESC, or run it in batch mode",
     ),
-    "LEAD": ("SELECT k, ^LEAD(v) OVER (PARTITION BY k ORDER BY ts) FROM t", f"{OVER}LEAD needs all rows", INSTEAD),
+    "LEAD": (
+        "SELECT k, ^LEAD(v) OVER (PARTITION BY k ORDER BY ts) FROM t",
+        f"LEAD() {OVER}LEAD needs all rows",
+        "use LAG or GROUP BY, or run it in batch mode",
+    ),
     "a named window": (
         "SELECT k, ^SUM(v) OVER w FROM t\nWINDOW w AS (PARTITION BY k ORDER BY ts, k)",
-        f"{OVER}the rows must be ordered by one column",
-        INSTEAD,
+        f"SUM() {OVER}the rows must be ordered by one column",
+        "write ORDER BY and one column, or run it in batch mode",
     ),
     "MATCH_RECOGNIZE": (
         "SELECT k, v FROM t\n^MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B) "
