@@ -12,7 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 from pyspark.sql import Observation
+
+from hintplan.runtime.spark.versions import facts
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -49,7 +52,7 @@ def _has_arrived(observation: Observation) -> bool:
         return bool(client._result)
     # Spark also completes the observations of dropped parts, with an empty row, which PySpark cannot read.
     java: JavaObject = observation._jo
-    return bool(java.future().isCompleted()) and java.getRow().schema() is not None
+    return bool(java.future().isCompleted()) and facts(pyspark.__version__).is_observed(java)
 
 
 def _numbers(metrics: dict[str, Any]) -> dict[str, int]:

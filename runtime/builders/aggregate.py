@@ -147,29 +147,41 @@ def _array(call: AggregateCall, used: Column | None) -> Column:
 def _multiset(values: Column) -> Column:
     """Return how often each of ``values`` occurs: sort them, and measure the runs of equal values.
 
-    The values are never NULL.
+    The values are never NULL. A NULL behind them ends the last run.
 
-    An array of one element lets a lambda see a column that would otherwise be computed again for each element.
+    An array of one element lets a lambda see a column that would otherwise be computed again for each element. A lambda
+    does not use variables of the lambda around it: Spark 4.0 would not find a Python function that takes the result.
     """
-
-    def runs(ordered: Column) -> Column:
-        before = F.sequence(F.lit(0), F.size(ordered) - 1)
-        begins = F.filter(before, lambda i: (i == 0) | (F.get(ordered, i) != F.get(ordered, i - 1)))
-        return F.get(F.transform(F.array(begins), lambda starts: _runs(ordered, starts)), F.lit(0))
-
-    entries = F.get(F.transform(F.array(F.array_sort(values)), runs), F.lit(0))
-    # For no values, the sequence from 0 to -1 has invented some.
+    entries = F.get(F.transform(F.transform(F.array(F.array_sort(values)), _begins), _runs), F.lit(0))
     return F.map_from_entries(F.filter(entries, lambda run: run.getField("key").isNotNull()))
 
 
-def _runs(ordered: Column, starts: Column) -> Column:
-    """Return the value and the length of each run that begins at one of ``starts``."""
+def _begins(ordered: Column) -> Column:
+    """Return the values that differ from the value before them, with their places, and the NULL at the end."""
+    null = F.array(F.lit(None))
 
-    def run(start: Column, number: Column) -> Column:
-        end = F.coalesce(F.get(starts, number + 1), F.size(ordered))
-        return F.struct(F.get(ordered, start).alias("key"), (end - start).alias("value"))
+    def at(value: Column, place: Column) -> Column:
+        return F.struct(value.alias("value"), place.alias("place"))
 
-    return F.transform(starts, run)
+    def after(value: Column, before: Column) -> Column:
+        return F.struct(value.alias("value"), F.array(before).alias("before"))
+
+    def is_new(pair: Column) -> Column:
+        known = F.array_contains(pair.getField("before"), pair.getField("value").getField("value"))
+        return ~F.coalesce(known, F.lit(False))
+
+    pairs = F.zip_with(F.transform(F.concat(ordered, null), at), F.concat(null, ordered), after)
+    return F.filter(pairs, is_new).getField("value")
+
+
+def _runs(begins: Column) -> Column:
+    """Return the value and the length of each run."""
+
+    def run(begin: Column, end: Column) -> Column:
+        length = end.getField("place") - begin.getField("place")
+        return F.struct(begin.getField("value").alias("key"), length.alias("value"))
+
+    return F.zip_with(begins, F.slice(begins, 2, F.size(begins)), run)
 
 
 def _sum(value: Column, kind: DataType, made: Made, *, distinct: bool) -> Column:

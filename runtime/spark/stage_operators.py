@@ -109,10 +109,13 @@ def content_of(session: JavaObject, store: JavaObject, job: int, stage: int) -> 
     execution = next((candidate for candidate in executions if candidate.jobs().contains(job)), None)
     if execution is None:
         return StageContent(operators=(), files_only=_FILES_ONLY in scopes)
-    graph = plans.planGraph(execution.executionId())
-    edges = [(int(edge.fromId()), int(edge.toId())) for edge in _each(graph.edges())]
-    operators = tuple(operators_of_stage(_steps(graph), edges, scopes))
-    return StageContent(operators=operators, files_only=_FILES_ONLY in scopes)
+    operators: list[str] = []
+    # In Spark 4.0, what a sink in Python executes has a plan that only reads the batch. The batch has all operators.
+    for number in dict.fromkeys((int(execution.executionId()), int(execution.rootExecutionId()))):
+        graph = plans.planGraph(number)
+        edges = [(int(edge.fromId()), int(edge.toId())) for edge in _each(graph.edges())]
+        operators = operators or operators_of_stage(_steps(graph), edges, scopes)
+    return StageContent(operators=tuple(operators), files_only=_FILES_ONLY in scopes)
 
 
 def _steps(graph: JavaObject) -> Iterator[PlanStep]:

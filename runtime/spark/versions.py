@@ -51,6 +51,8 @@ class SparkFacts:
       it.
     - ``client`` has the distributions that a Spark Connect client needs, each with one of its modules.
     - ``kept_rows`` counts the rows that the builder of a cached result has stored.
+    - ``is_observed`` tells if the part of a plan with a completed Observation was executed.
+    - ``always_null_rows``: a ROW of Parquet is NULL if the file has none of its fields. Later versions have a setting.
     - ``of_rdd`` are the arguments of ``LogicalRDD.fromDataset`` after an RDD and the Dataset with the same rows.
     - ``published`` are the versions whose Maven packages, apart from PySpark, are published with all dependencies.
     """
@@ -62,6 +64,8 @@ class SparkFacts:
     pandas: str | None = "2.2"
     client: Mapping[str, str]
     kept_rows: Callable[[Any], int] = lambda builder: int(builder.rowCountStats().value())
+    is_observed: Callable[[Any], bool] = lambda observation: observation.getRow().schema() is not None
+    always_null_rows: bool = False
     of_rdd: tuple[bool, ...] = (False,)
     published: tuple[str, ...] = ()
 
@@ -73,6 +77,8 @@ VERSIONS: Mapping[str, SparkFacts] = {
         unix_sockets=False,
         pandas="2.0",
         client=_CLIENT,
+        is_observed=lambda observation: not observation.get().isEmpty(),
+        always_null_rows=True,
         published=("4.0.0",),
     ),
     "4.1": SparkFacts(client=_COMPRESSING_CLIENT, published=("4.1.1",)),

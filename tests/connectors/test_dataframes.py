@@ -18,6 +18,7 @@ import hintplan
 from hintplan.plans.connectors.frame_types import table_columns
 from hintplan.plans.declarations.types import parse_type
 from hintplan.runtime.connectors.program_objects import objects_for
+from hintplan.runtime.spark.versions import facts
 from hintplan.runtime.types import to_spark
 from tests.plans.in_process import hintplan as command
 
@@ -365,6 +366,8 @@ def test_of_a_server_only_dataframes_of_the_same_session_are_taken() -> None:
 def test_a_session_without_restricted_mode_needs_consent(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    if not facts(spark.version).restricted_mode:
+        pytest.skip("this Spark has no restricted mode")
     monkeypatch.setattr("hintplan.runtime.spark.session._FIXED", {"spark.sql.unheardOf": "true"})
     plan = hintplan.compile_sql("CREATE TABLE r (a INT) WITH ('connector' = 'blackhole'); INSERT INTO r VALUES (1)")
     batch = hintplan.compile_sql(

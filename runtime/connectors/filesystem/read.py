@@ -64,6 +64,7 @@ from hintplan.runtime.operator import KIND
 from hintplan.runtime.spark.failure import root_cause
 from hintplan.runtime.spark.names import quoted
 from hintplan.runtime.spark.session import is_remote
+from hintplan.runtime.spark.versions import facts
 from hintplan.runtime.types import to_arrow
 
 Reader = TypeVar("Reader", DataFrameReader, DataStreamReader)
@@ -125,7 +126,7 @@ class FileReader(FileSource, ArrowSource):
         if table.options["format"] in TEXTS:
             tasks = None if may_break_lines(table) else _tasks_for_pieces(spark, path, below=below)
             return rows_of_text(files, listed, rows, name, table, _parser(table), pieces=tasks)
-        null_rows = (spark.conf.get(_NULL_ROWS, "true") or "").lower() == "true"
+        null_rows = facts(spark.version).always_null_rows or (spark.conf.get(_NULL_ROWS) or "").lower() == "true"
         read_file = read_orc if table.options["format"] == "orc" else partial(read_parquet, null_rows=null_rows)
         reading = ListedFiles(name=name, read_file=read_file, rows=rows)
         frame = files.select(F.col("path").alias(FILE), *listed)

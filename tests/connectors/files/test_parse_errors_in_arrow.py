@@ -19,10 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 from hintplan.plans.declarations.tables import Table, TableColumn
 from hintplan.runtime.connectors.table import read_batch, read_in_arrow, why_not_in_arrow
 from tests.connectors.files.test_csv_in_arrow import NUMBERS, ODD, TEXT_LAST, WITH_TEXT, WRONG, odd_files
-from tests.connectors.files.test_json_in_arrow import BYTES as ODD_BYTES
 from tests.connectors.files.test_json_in_arrow import ODD as ODD_JSON
 from tests.connectors.files.test_json_in_arrow import WRONG as WRONG_JSON
-from tests.connectors.files.test_json_in_arrow import write
+from tests.connectors.files.test_json_in_arrow import odd_bytes, write
 from tests.connectors.files.test_text_blocks_on_spark import (
     FEW,
     MARKS,
@@ -175,7 +174,7 @@ def test_odd_and_wrong_records(spark: SparkSession, tmp_path: Path, size: int) -
         "i": "INT", "n": "BIGINT", "s": "STRING", "d": "DOUBLE", "m": "DECIMAL(10, 2)", "b": "BOOLEAN", "day": "DATE",
         "at": "TIMESTAMP(6)", "z": "TIMESTAMP_LTZ(6)",
     }  # fmt: skip
-    records = [*(text.encode() for text in (*ODD_JSON, *WRONG_JSON)), *ODD_BYTES]
+    records = [*(text.encode() for text in (*ODD_JSON, *WRONG_JSON)), *odd_bytes(spark)]
     Random(gate_seed()).shuffle(records)
     files = in_files([record + b"\n" for record in records], size)
     check(spark, table(tmp_path / "json", "json", columns), files, list(columns), ["i"], directory=tmp_path / "a")

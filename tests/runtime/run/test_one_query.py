@@ -15,6 +15,7 @@ from hintplan.plans.errors import RunError
 from hintplan.plans.model.plan import Plan
 from hintplan.runtime.run.execute import execute
 from hintplan.runtime.run.execution import Execution
+from hintplan.runtime.spark.versions import version_notes
 from tests.spark.programs import add_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.part(of=3, fixture="spark")]
@@ -97,7 +98,7 @@ def test_sinks_of_every_kind_are_one_query_with_each_row_once(
     add_rows(tmp_path, "c", [{"k": 1, "name": "a"}, {"k": 2, "name": "b"}])
     execution = run(plan, spark, tmp_path)
     assert list(execution.queries) == ["join_o_c", "sink_counts"], "they share a scan and no state"
-    assert execution.notes == ()
+    assert execution.notes == tuple(version_notes(spark.version))
     states = [path.name.rpartition(".")[0] for path in tmp_path.glob("checkpoint/*/state/*")]
     assert sorted(states) == ["aggregate_j", "aggregate_o", "join_o_c"]
     progress = execution.progress
