@@ -51,7 +51,7 @@ class SparkFacts:
       it.
     - ``client`` has the distributions that a Spark Connect client needs, each with one of its modules.
     - ``kept_rows`` counts the rows that the builder of a cached result has stored.
-    - ``is_observed`` tells if the part of a plan with a completed Observation was executed.
+    - ``is_observed`` is true of a completed Observation if its part of the plan was executed.
     - ``always_null_rows``: a ROW of Parquet is NULL if the file has none of its fields. Later versions have a setting.
     - ``of_rdd`` are the arguments of ``LogicalRDD.fromDataset`` after an RDD and the Dataset with the same rows.
     - ``published`` are the versions whose Maven packages, apart from PySpark, are published with all dependencies.
