@@ -133,14 +133,14 @@ def test_csv_of_one_column(spark: SparkSession, tmp_path: Path, only: str) -> No
 
 
 _NO_TEXT = re.compile(rb"""["'](?:s|c|v)["'][ \\t]*:[ \\t]*[^"n \\t]""")
-_NO_QUOTE = re.compile(rb"""\xfe[^"]*"[a-z]""")
+_NO_QUOTE = re.compile(rb"""\xfe(?:[^"]*"[a-z]|[ \t]*[\]}])""")
 
 
 def is_sure(line: bytes) -> bool:
-    """Whether both readers give the same text, for a line in which one is a value of another kind.
+    """Return True if both readers give the same text, for a line in which one is a value of another kind.
 
     From a wrong array or object in place of a text, Spark's reader takes a mark such as ``]``. It ends a text at a byte
-    that is not UTF-8, and so reads what is behind a text without its second quote.
+    that is not UTF-8, and so reads the values around a text without its second quote.
     """
     if _NO_QUOTE.search(line):
         return False
@@ -156,6 +156,9 @@ def is_sure(line: bytes) -> bool:
 def test_what_is_left_out_of_the_comparison() -> None:
     assert [is_sure(b'{"s":' + value + b"}") for value in (b"[1]", b"[1L]", b"-INF", b'"x"', b"x")] == [
         True, False, False, True, False,
+    ]  # fmt: skip
+    assert [is_sure(b'{"n":1,"s":"a' + rest) for rest in (b'",', b'\xfe",', b'\xfe}', b'\xfe,"n":2}', b"}")] == [
+        True, True, False, False, True,
     ]  # fmt: skip
 
 
