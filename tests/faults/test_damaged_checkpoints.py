@@ -330,6 +330,31 @@ def test_a_run_that_ended_before_its_queries_began_and_one_without_its_last_comm
     requires_right_result(job, spark, delete, commits / str(LAST_BATCH), commits / f".{LAST_BATCH}.crc")
 
 
+@pytest.mark.parametrize(
+    "drafts",
+    [("offsets/.0.7e5d.tmp",), ("offsets/.0.7e5d.tmp", "offsets/..0.7e5d.tmp.crc"), ("commits/.0.7e5d.tmp",)],
+    ids=["offsets", "offsets with checksums", "commits"],
+)
+def test_a_run_that_was_killed_while_it_wrote_its_first_entry_goes_on(
+    spark: SparkSession, tmp_path: Path, drafts: tuple[str, ...]
+) -> None:
+    plan, checkpoint = revenue_plan(tmp_path), tmp_path / "checkpoint"
+    add_rows(tmp_path, "customers", CUSTOMER_ROWS)
+    add_rows(tmp_path, "orders", sample(0, 20))
+    run_once(plan, spark, checkpoint)
+    first_entry, *_ = (checkpoint / "hintplan" / "record.jsonl").read_bytes().splitlines(keepends=True)
+    metadata = (checkpoint / "sink_result" / "metadata").read_bytes()
+    for written in (checkpoint, tmp_path / "result"):
+        shutil.rmtree(written)
+    left = {f"sink_result/{draft}": b"v1\n{" for draft in drafts}
+    for part, content in {"hintplan/record.jsonl": first_entry, "sink_result/metadata": metadata, **left}.items():
+        (checkpoint / part).parent.mkdir(parents=True, exist_ok=True)
+        (checkpoint / part).write_bytes(content)
+    assert reports(checkpoint) == ""
+    run_once(plan, spark, checkpoint)
+    assert fold(changes(tmp_path)) == expected(sample(0, 20))
+
+
 def test_batches_that_spark_no_longer_keeps_are_not_missed(job: Path, tmp_path: Path) -> None:
     checkpoint = without(job, "sink_result/[oc]*s/0", tmp_path / "checkpoint")
     assert "sink_result/offsets/0 is missing" in reports(checkpoint)
