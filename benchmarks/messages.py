@@ -33,7 +33,7 @@ from hintplan.runtime.operator import INSERT
 from hintplan.runtime.types import to_arrow
 
 COLUMNS = {"id": "BIGINT", "name": "STRING", "price": "DECIMAL(10, 2)", "amount": "INT", "at": "TIMESTAMP(3)"}
-FORMATS = ("json", "debezium-json", "canal-json", "avro", "avro-confluent", "debezium-avro-confluent")
+FORMATS = ("json", "csv", "debezium-json", "canal-json", "avro", "avro-confluent", "debezium-avro-confluent")
 BATCH = 10_000
 SCHEMA = 1
 

@@ -1,11 +1,12 @@
 """Topic to topic, beside Flink's connector for Kafka: the same broker, the same messages, the same SQL.
 
     python benchmarks/topics.py --messages 2000000
+    python benchmarks/topics.py --format csv
 
-A broker of one process is started, one topic of JSON is filled, and each job reads it from beginning to end and writes
-to topics of its own: rows as they come (`passed`), a filter with an expression (`filtered`), a join with a topic of
-customers (`joined`), sums by key into a topic of upserts (`summed`). Engines take turns, each run is one job; what it
-has written is counted, and of `summed` compared.
+A broker of one process is started, one topic is filled with JSON or CSV, and each job reads it from beginning to end
+and writes to topics of its own: rows as they come (`passed`), a filter with an expression (`filtered`), a join with a
+topic of customers (`joined`), sums by key into a topic of upserts (`summed`). Engines take turns, each run is one job;
+what it has written is counted, and of `summed` compared.
 Flink runs as benchmarks/flink.py says, with its mini-batches; both have two cores.
 """
 
@@ -78,13 +79,15 @@ class Topics:
     customers: str
 
 
-def script(job: Job, broker: Broker, sources: Topics, target: str, source_options: Mapping[str, str]) -> str:
+def script(
+    job: Job, broker: Broker, sources: Topics, target: str, source_options: Mapping[str, str], format_: str
+) -> str:
     """The SQL of a job, for either engine."""
     servers = f"'properties.bootstrap.servers' = '{broker.servers}'"
     more = "".join(f", '{key}' = '{value}'" for key, value in source_options.items())
-    read = f"{servers}, 'format' = 'json', 'scan.startup.mode' = 'earliest-offset'{more}"
-    kind = "'connector' = 'upsert-kafka', 'key.format' = 'json', 'value.format' = 'json'"
-    written = kind if job.upserts else "'connector' = 'kafka', 'format' = 'json'"
+    read = f"{servers}, 'format' = '{format_}', 'scan.startup.mode' = 'earliest-offset'{more}"
+    kind = f"'connector' = 'upsert-kafka', 'key.format' = '{format_}', 'value.format' = '{format_}'"
+    written = kind if job.upserts else f"'connector' = 'kafka', 'format' = '{format_}'"
     return (
         f"CREATE TABLE orders ({COLUMNS}) WITH ('connector' = 'kafka', 'topic' = '{sources.orders}', {read});\n"
         f"CREATE TABLE customers ({OF_CUSTOMERS}) "
@@ -109,7 +112,13 @@ def customers() -> Iterable[dict[str, Any]]:
     return ({"customer": number, "name": f"customer {number}"} for number in range(CUSTOMERS))
 
 
-def fill(broker: Broker, rows: Iterable[dict[str, Any]]) -> str:
+def message_of(row: dict[str, Any], format_: str) -> bytes:
+    if format_ == "json":
+        return json.dumps(row).encode()
+    return ",".join(f'"{value}"' if isinstance(value, str) else str(value) for value in row.values()).encode()
+
+
+def fill(broker: Broker, rows: Iterable[dict[str, Any]], format_: str) -> str:
     """A topic with these rows."""
     from confluent_kafka import Producer
 
@@ -118,7 +127,7 @@ def fill(broker: Broker, rows: Iterable[dict[str, Any]]) -> str:
     for number, row in enumerate(rows):
         while True:
             try:
-                producer.produce(topic, json.dumps(row).encode(), partition=number % PARTITIONS)
+                producer.produce(topic, message_of(row, format_), partition=number % PARTITIONS)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -135,11 +144,13 @@ def ours(spark: Any, text: str) -> float:
     return time.monotonic() - began
 
 
-def written(job: Job, broker: Broker, topic: str) -> Any:
+def written(job: Job, broker: Broker, topic: str, format_: str) -> Any:
     """What a job has written: how many messages, or the rows of the keys."""
     if job.upserts:
-        rows = [json.loads(value) for value in broker.latest(topic).values()]
-        return sorted((row["customer"], row["n"], row["total"]) for row in rows)
+        values = broker.latest(topic).values()
+        if format_ == "csv":
+            return sorted(tuple(map(int, value.decode().split(","))) for value in values)
+        return sorted((row["customer"], row["n"], row["total"]) for row in map(json.loads, values))
     return len(broker.read(topic))
 
 
@@ -147,6 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=2_000_000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--format", choices=("json", "csv"), default="json")
     parser.add_argument("--flink", metavar="PYTHON")
     parser.add_argument("--jobs", default=",".join(job.name for job in JOBS))
     chosen = parser.parse_args()
@@ -159,9 +171,9 @@ def main() -> None:
     settings = {**THROUGHPUT, **HEAP, "pipeline.jars": f"file://{jars / f'{name}-{version}.jar'}"}
     with running_broker() as broker, tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as scratch:
         assert broker is not None, "make kafka"
-        of_customers = fill(broker, customers())
-        every = Topics(orders=fill(broker, orders(chosen.messages)), customers=of_customers)
-        some = Topics(orders=fill(broker, orders(chosen.messages // 10)), customers=of_customers)
+        of_customers = fill(broker, customers(), chosen.format)
+        every = Topics(orders=fill(broker, orders(chosen.messages), chosen.format), customers=of_customers)
+        some = Topics(orders=fill(broker, orders(chosen.messages // 10), chosen.format), customers=of_customers)
         conf = {"spark.driver.memory": "4g", "spark.local.dir": scratch, "spark.sql.warehouse.dir": scratch}
         spark = start_session("local[2]", {**conf, **spark_conf()})
         print(f"{chosen.messages:,} messages, seconds of each run, rows/s of the median one", flush=True)
@@ -175,13 +187,13 @@ def main() -> None:
                         target = broker.create(PARTITIONS)
                         if engine == "Flink":
                             bounded = {"scan.bounded.mode": "latest-offset"}
-                            took = flink.run(script(job, broker, source, target, bounded), settings)
+                            took = flink.run(script(job, broker, source, target, bounded, chosen.format), settings)
                         else:
-                            took = ours(spark, script(job, broker, source, target, {}))
+                            took = ours(spark, script(job, broker, source, target, {}, chosen.format))
                         if run:
                             seconds[engine].append(took)
                         if run == chosen.runs:
-                            results[engine] = written(job, broker, target)
+                            results[engine] = written(job, broker, target, chosen.format)
                 assert results["hintplan"] == results["Flink"], f"{job.name}: the engines differ"
                 for engine, found in seconds.items():
                     rate = chosen.messages / statistics.median(found)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from hintplan.plans.declarations.types import DataType
+from hintplan.runtime.connectors.csv_quotes import are_within_lines, regular_quotes
 from hintplan.runtime.connectors.filesystem.text_values import column_of, plain_form
 from hintplan.runtime.types import to_arrow
 
@@ -113,28 +114,18 @@ def plain_record(form: CsvForm) -> str:
     return delimiter.join(fields) + r"\r?\n?"
 
 
-def regular_quotes(
+def quotes_of(
     data: bytes, marks: np.ndarray[Any, Any], form: CsvForm, *, cut: bool = False
 ) -> np.ndarray[Any, Any] | None:
     """Return the positions of the quotes in ``marks``, the bytes of ``data``; None if one of them is in an odd place.
 
     ``cut`` allows that the data end in a field.
     """
-    positions = np.flatnonzero(marks == ord(form.quote))
-    if not positions.size:
-        return positions
-    if positions.size % 2 and not cut:
+    is_doubled = form.escape == form.quote
+    quotes = regular_quotes(marks, form.delimiter, form.quote, doubled=is_doubled, cut=cut)
+    if quotes is not None and quotes.size and not is_doubled and form.escape and form.escape.encode() in data:
         return None
-    opening, closing = positions[::2], positions[1::2]
-    edges = np.zeros(256, bool)
-    edges[[ord(form.delimiter), ord("\n")]] = True
-    if form.escape == form.quote:
-        edges[ord(form.quote)] = True
-    elif form.escape and form.escape.encode() in data:
-        return None
-    before = marks[(opening[1:] if opening[0] == 0 else opening) - 1]
-    after = marks[(closing[:-1] if closing.size and closing[-1] == marks.size - 1 else closing) + 1]
-    return positions if edges[before].all() and edges[after].all() else None
+    return quotes
 
 
 def _plain(data: bytes, form: CsvForm) -> tuple[bytes, bool] | None:
@@ -154,17 +145,12 @@ def _plain(data: bytes, form: CsvForm) -> tuple[bytes, bool] | None:
             return None
         data = _COMMENT_LINE.sub(b"", data)
     if quotes:
-        positions = regular_quotes(data, marks, form)
-        if positions is None or not (form.breaks_lines or _are_within_lines(positions, marks)):
+        positions = quotes_of(data, marks, form)
+        if positions is None or not (form.breaks_lines or are_within_lines(positions, marks)):
             return None
     if (len(form.fields) == 1 or form.delimiter <= " ") and _BLANK_LINE.search(data):
         return None
     return (data if data.count(b"\n") < len(data) else b""), quotes
-
-
-def _are_within_lines(quotes: np.ndarray[Any, Any], marks: np.ndarray[Any, Any]) -> bool:
-    """Return true if no line end is in quotes."""
-    return not (np.searchsorted(quotes, np.flatnonzero(marks == ord("\n"))) % 2).any()
 
 
 def _texts(data: bytes, form: CsvForm) -> pa.Table | None:

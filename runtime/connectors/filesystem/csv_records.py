@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hintplan.runtime.connectors.filesystem.csv_blocks import CsvForm, regular_quotes
+from hintplan.runtime.connectors.filesystem.csv_blocks import CsvForm, quotes_of
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = ord("\n")
@@ -29,7 +29,7 @@ def ends_of_records(data: bytes, form: CsvForm) -> np.ndarray[Any, Any]:
     if form.quote.encode() not in data:
         return line_ends + 1
     commented = form.comments and (data.startswith(b"#") or b"\n#" in data)
-    quotes = None if commented or data.startswith(_BOM) else regular_quotes(data, marks, form, cut=True)
+    quotes = None if commented or data.startswith(_BOM) else quotes_of(data, marks, form, cut=True)
     if quotes is None:
         return np.array(_followed(data, form), np.int64)
     outside: np.ndarray[Any, Any] = line_ends[np.searchsorted(quotes, line_ends) % 2 == 0]

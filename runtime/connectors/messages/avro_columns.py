@@ -28,8 +28,9 @@ from hintplan.runtime.connectors.messages.avro_arrays import (
 )
 from hintplan.runtime.connectors.messages.avro_values import avro_schema
 from hintplan.runtime.connectors.messages.envelopes import Changes, ReadChanges, changes_of, children_of
-from hintplan.runtime.connectors.messages.json_columns import ReadColumns, layout_of
+from hintplan.runtime.connectors.messages.json_columns import ReadColumns
 from hintplan.runtime.connectors.messages.registry import HEAD_BYTES, Registry, registry_of
+from hintplan.runtime.connectors.messages.text_columns_in import layout_of
 from hintplan.runtime.types import to_arrow
 
 if TYPE_CHECKING:

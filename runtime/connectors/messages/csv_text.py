@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +38,13 @@ def csv_style_of(part: Part) -> CsvStyle:
     )
 
 
-def csv_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
-    """Return a function that decodes a message to the fields of ``part``, in their order."""
+def csv_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Sequence[Any] | None]:
+    """Return a function that decodes a message to the columns of ``part``; only columns in ``wanted`` get values."""
     style, lenient = csv_style_of(part), part.option("ignore-parse-errors") == "true"
-    decoders = [(field, text_decoder(column.type)) for field, column in zip(part.fields, part.columns, strict=True)]
+    decoders = [
+        (field, text_decoder(column.type) if column.name in wanted else None)
+        for field, column in zip(part.fields, part.columns, strict=True)
+    ]
 
     def decode(message: bytes) -> Sequence[Any] | None:
         try:
@@ -55,7 +58,7 @@ def csv_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
         values = []
         for (field, convert), text in zip(decoders, texts, strict=True):
             try:
-                values.append(None if text is None else convert(text))
+                values.append(None if text is None or convert is None else convert(text))
             except ValueError as error:
                 if not lenient:
                     raise ValueError(f"field {field!r}: {error}") from None
@@ -68,9 +71,8 @@ def csv_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
 def csv_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
     """Return a function that encodes values, in the order of the fields of ``part``, as a message."""
     style = csv_style_of(part)
-    # Like Flink, quote a text that has any character up to the highest special character. Numbers need no quotes.
-    safe = chr(max(map(ord, (style.delimiter, style.quote or "\0", style.escape or "\0", "\r"))) + 1)
-    writers = [(plain_text(column.type), parse_type(column.type).root in _UNQUOTED) for column in part.columns]
+    safe = end_of_special(style)
+    writers = [(plain_text(column.type), is_bare(column.type)) for column in part.columns]
 
     def encode(values: Sequence[Any]) -> bytes:
         texts = []
@@ -79,10 +81,20 @@ def csv_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
                 texts.append(style.null or "")
                 continue
             text = write(value)
-            texts.append(text if bare or (text and text != style.null and min(text) >= safe) else _quoted(text, style))
+            texts.append(text if bare or (text and text != style.null and min(text) >= safe) else quoted(text, style))
         return style.delimiter.join(texts).encode()
 
     return encode
+
+
+def is_bare(type_text: str) -> bool:
+    """Return true for a type whose values need no quotes."""
+    return parse_type(type_text).root in _UNQUOTED
+
+
+def end_of_special(style: CsvStyle) -> str:
+    """Return the character after the highest special one. Like in Flink, a text with a lower character is quoted."""
+    return chr(max(map(ord, (style.delimiter, style.quote or "\0", style.escape or "\0", "\r"))) + 1)
 
 
 def split(line: str, style: CsvStyle) -> list[str | None]:
@@ -118,7 +130,8 @@ def split(line: str, style: CsvStyle) -> list[str | None]:
     return fields
 
 
-def _quoted(text: str, style: CsvStyle) -> str:
+def quoted(text: str, style: CsvStyle) -> str:
+    """Return a text as a field in quotes; raise ValueError if there are no quotes and it has the delimiter."""
     if style.escape:
         text = text.replace(style.escape, style.escape * 2)
     if not style.quote:

@@ -38,6 +38,7 @@ from hintplan.runtime.connectors.messages.change_events import (
     debezium_decoder,
     debezium_encoder,
 )
+from hintplan.runtime.connectors.messages.csv_columns import csv_columns_reader, csv_columns_writer
 from hintplan.runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
 from hintplan.runtime.connectors.messages.envelopes import Changes, ReadChanges
 from hintplan.runtime.connectors.messages.json_changes import changes_writer, debezium_reader
@@ -47,6 +48,7 @@ from hintplan.runtime.connectors.messages.protobuf_in import protobuf_decoder
 from hintplan.runtime.connectors.messages.protobuf_message import message_of
 from hintplan.runtime.connectors.messages.protobuf_out import protobuf_encoder
 from hintplan.runtime.connectors.messages.raw_bytes import raw_decoder, raw_encoder
+from hintplan.runtime.connectors.messages.raw_columns import raw_columns_reader, raw_columns_writer
 from hintplan.runtime.connectors.messages.registry import confluent_decoder, confluent_encoder, registry_of
 from hintplan.runtime.operator import INSERT
 
@@ -106,7 +108,7 @@ def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
         return confluent_decoder(part, wanted)
     if part.format == PROTOBUF:
         return protobuf_decoder(part, wanted)
-    return csv_decoder(part) if part.format == "csv" else raw_decoder(part)
+    return csv_decoder(part, wanted) if part.format == "csv" else raw_decoder(part)
 
 
 def changes_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
@@ -127,7 +129,12 @@ def _inserted(message: bytes, *, decode: RowDecoder) -> Iterable[Change]:
 
 def rows_in_bulk(part: Part, wanted: Collection[str]) -> ReadColumns | None:
     """Return a function that decodes batches of plain messages with one row each; None to read them row by row."""
-    return columns_reader(part, wanted) or avro_columns_reader(part, wanted)
+    return (
+        columns_reader(part, wanted)
+        or csv_columns_reader(part, wanted)
+        or raw_columns_reader(part)
+        or avro_columns_reader(part, wanted)
+    )
 
 
 def bulk_reader(part: Part, wanted: Collection[str]) -> ReadChanges | None:
@@ -168,7 +175,8 @@ def register_schema(part: Part | None, subject: str) -> int | None:
 
 def batch_encoder(part: Part, schema: int | None = None) -> Callable[[pa.RecordBatch, Sequence[int]], pa.Array]:
     """Return a function that encodes the changes of a batch, with their row kinds; row formats ignore the kinds."""
-    if (encode_rows := columns_writer(part)) is not None:
+    encode_rows = columns_writer(part) or csv_columns_writer(part) or raw_columns_writer(part)
+    if encode_rows is not None:
         return lambda batch, kinds: encode_rows(batch)
     if (encode_changes := changes_writer(part)) is not None:
         return encode_changes

@@ -93,6 +93,11 @@ class Messages:
         return [(out, in_value[name]) for out, name in enumerate(self.columns) if name in in_value]
 
     @property
+    def _reads_nothing(self) -> bool:
+        """True if a message without a value is a row with NULL."""
+        return self.value.format == "raw" and not self.upserts
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns of the rows, with their row kind, their order and their split if they have these."""
         parts = (self.key.columns if self.key else (), self.value.columns, self.metadata)
@@ -123,6 +128,8 @@ class Messages:
 
         def read(batch: pa.RecordBatch) -> tuple[pa.Table, Int64s] | None:
             is_row = batch.column(_VALUE).is_valid()
+            if self._reads_nothing and batch.column(_VALUE).null_count:
+                return None
             taken = batch if self.upserts else batch.filter(is_row)
             changes = read_value(taken.column(_VALUE).drop_null())
             if changes is None:
@@ -162,7 +169,7 @@ class Messages:
             for number, (key, value) in enumerate(zip(keys, messages.to_pylist(), strict=True)):
                 part = "value"
                 try:
-                    if value is None and not self.upserts and self.value.format != "raw":
+                    if value is None and not self.upserts and not self._reads_nothing:
                         continue
                     if value is not None:
                         changes = decode_value(value)
