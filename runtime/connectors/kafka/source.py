@@ -23,8 +23,12 @@ from hintplan.runtime.engine.rows import ArrowRows
 
 _TRIGGER = "source.max-offsets-per-trigger"
 _FIRST, _LAST = "earliest", "latest"
-_FETCHED = {"max.poll.records": "10000", "max.partition.fetch.bytes": str(4 << 20)}
-"""The amount that a task fetches at once; Kafka's defaults, 500 messages and 1 MiB, need too many requests."""
+_FETCHED = {"max.poll.records": "100000", "max.partition.fetch.bytes": str(4 << 20), "fetch.max.wait.ms": "10"}
+"""The amount that a task fetches at once; Kafka's defaults, 500 messages and 1 MiB, need too many requests.
+
+A task reads only messages that are there. At the end of a partition, Spark asks for its offsets, and the broker answers
+only after the fetch before, for which it waits this long for new messages: by default, half a second in each task.
+"""
 
 
 class TopicSource(StreamSource):
@@ -47,7 +51,7 @@ class TopicSource(StreamSource):
                 hint=f"set '{MODE}' = 'earliest-offset'",
                 path=f"tables.{name}.options.{MODE}",
             )
-        reader = read.spark.read.format(FORMAT).options(**_options(table), **start, **_ending(table))
+        reader = read.spark.read.format(FORMAT).options(**source_options(table), **start, **_ending(table))
         read_as = _messages(read, upserts=False)
         messages = with_package(lambda: _loaded(reader, read_as), read.spark, name, SPARK_PACKAGE)
         return _rows(messages, read_as).in_spark(name)
@@ -72,7 +76,7 @@ def _stream(read: TableRead, read_as: Messages) -> DataFrame:
             path=f"tables.{name}.options.{BOUNDED}",
         )
     start = {"startingOffsets": _FIRST} if read_as.upserts else _starting(table)
-    reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
+    reader = spark.readStream.format(FORMAT).options(**source_options(table), **start)
     if (max_offsets := table.options.get(_TRIGGER)) is not None:
         reader = reader.option("maxOffsetsPerTrigger", max_offsets)
     return with_package(lambda: _loaded(reader, read_as), spark, name, SPARK_PACKAGE)
@@ -107,7 +111,8 @@ def _rows(messages: DataFrame, read_as: Messages) -> ArrowRows:
     return ArrowRows(frame=messages, read=read_as.read, schema=read_as.schema)
 
 
-def _options(table: Table) -> Mapping[str, str]:
+def source_options(table: Table) -> Mapping[str, str]:
+    """Return the options of Spark's reader that name the topics of ``table`` and configure its client."""
     pattern = table.options.get("topic-pattern")
     topics = {"subscribePattern": pattern} if pattern else {"subscribe": table.options["topic"].replace(";", ",")}
     return {**client_options(table, _FETCHED), **topics}

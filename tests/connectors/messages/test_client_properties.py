@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from hintplan.plans.declarations.tables import Table
 from hintplan.runtime.connectors.kafka.client import client_options
+from hintplan.runtime.connectors.kafka.source import source_options
 from tests.connectors.messages.broker import Broker
 from tests.connectors.messages.test_topics import messages, run, source, table, values
 
@@ -20,6 +21,13 @@ def test_what_the_table_declares_takes_the_place_of_what_it_has_without() -> Non
         "kafka.client.id": "me",
         "kafka.batch.size": "5",
     }
+
+
+def test_a_task_does_not_wait_for_messages_that_come_after_its_own() -> None:
+    options = {"topic": "t", "properties.bootstrap.servers": "kafka:9092"}
+    kept = {**options, "properties.fetch.max.wait.ms": "500"}
+    found = [source_options(Table(columns=(), options=each))["kafka.fetch.max.wait.ms"] for each in (options, kept)]
+    assert found == ["10", "500"]
 
 
 @pytest.mark.spark
