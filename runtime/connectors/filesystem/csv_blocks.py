@@ -20,7 +20,7 @@ import pyarrow.csv
 
 from hintplan.plans.declarations.types import DataType
 from hintplan.runtime.connectors.csv_quotes import are_within_lines, regular_quotes
-from hintplan.runtime.connectors.filesystem.text_values import column_of, plain_form
+from hintplan.runtime.connectors.text_values import column_of, plain_form
 from hintplan.runtime.types import to_arrow
 
 LARGEST_BLOCK = 1 << 30

@@ -21,8 +21,8 @@ import pyarrow.json
 
 from hintplan.plans.declarations.types import DataType
 from hintplan.runtime.connectors.filesystem.csv_blocks import LARGEST_BLOCK
-from hintplan.runtime.connectors.filesystem.json_alike import columns_alike
-from hintplan.runtime.connectors.filesystem.text_values import (
+from hintplan.runtime.connectors.json_alike import columns_alike
+from hintplan.runtime.connectors.text_values import (
     BINARIES,
     FLOATING,
     TEXTS,

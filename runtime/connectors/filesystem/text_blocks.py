@@ -23,7 +23,7 @@ from hintplan.runtime.connectors.filesystem.csv_blocks import CsvForm, read_csv_
 from hintplan.runtime.connectors.filesystem.csv_records import ends_of_records
 from hintplan.runtime.connectors.filesystem.json_blocks import JsonForm, read_json_block
 from hintplan.runtime.connectors.filesystem.row_kinds import OP
-from hintplan.runtime.connectors.filesystem.text_values import are_of_form
+from hintplan.runtime.connectors.text_values import are_of_form
 
 ReadBlock = Callable[[bytes | memoryview], pa.Table | None]
 """Returns the records of a block, in their order, or None if Spark might read one of them differently."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hintplan.plans.declarations.types import parse_type
-from hintplan.runtime.connectors.filesystem.text_values import are_plain_numbers, column_of
+from hintplan.runtime.connectors.text_values import are_plain_numbers, column_of
 from tests.sample import gate_seed
 
 PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")

@@ -10,6 +10,7 @@ from decimal import Decimal as D
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.json
 import pytest
 
 from hintplan.plans.connectors.messages.formats import Part, value_part
@@ -20,6 +21,7 @@ from hintplan.runtime.engine.rows import Report
 from hintplan.runtime.operator import DELETE, INSERT
 from hintplan.runtime.types import to_arrow
 from tests.connectors.messages.test_formats import table
+from tests.sample import sampled
 
 TYPES = (
     "TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)", "DECIMAL(38, 18)", "DECIMAL(20, 0)",
@@ -78,6 +80,61 @@ def test_a_batch_is_read_as_its_rows_are_or_left_to_them(declared: str, options:
             plain += 1
             assert [same(each) for each in found[0].to_pylist()] == [by_row(part, message), None], value
     assert plain >= 3
+
+
+ALIKE = {
+    "a": "BIGINT", "b": "STRING", "c": "DECIMAL(10, 2)", "d": "DOUBLE", "e": "FLOAT", "f": "BOOLEAN", "g": "DATE",
+    "h": "TIMESTAMP(3)", "i": "TIMESTAMP_LTZ(3)",
+}  # fmt: skip
+
+
+def random_message(chance: random.Random, keys: list[str], odd: float) -> str:
+    moment = (
+        f"20{chance.randrange(10, 99)}-0{chance.randint(1, 9)}-1{chance.randrange(10)} 1{chance.randrange(10)}:20:30"
+    )
+    texts = {
+        "a": str(chance.randint(-(10**6), 10 ** chance.randint(1, 18))), "b": chance.choice(['""', '"é x"', '"} {"']),
+        "c": f"{chance.randint(-999, 999)}.{chance.randrange(100):02d}", "d": repr(chance.uniform(-1e3, 1e3)),
+        "e": repr(chance.uniform(-1, 1)), "f": chance.choice(["true", "false"]), "g": f'"{moment[:10]}"',
+        "h": f'"{moment}.{chance.randrange(1000):03d}"', "i": f'"{moment}Z"', "x": chance.choice(["1", '"a"', "null"]),
+        "y": chance.choice(['{"a": 1, "b": "c"}', "[1, 2]", "[]"]),
+    }  # fmt: skip
+    for key in keys:
+        if chance.random() < odd:
+            texts[key] = chance.choice(
+                ["null", "null", "null", '"7"', "1e2", "-0", "-0.0", r'"\u00e9\n"', '"x"', "1.5", "[]"]
+            )
+    return "{" + ", ".join(f'"{key}": {texts[key]}' for key in keys) + "}"
+
+
+@pytest.mark.parametrize("seed", sampled(range(20), keep=2))
+@pytest.mark.parametrize("odd", [0.0, 0.01, 0.1])
+def test_messages_that_are_alike_are_read_as_row_by_row(odd: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(f"{odd} {seed}")
+    part = value_part(table(*(f"{name} {declared}" for name, declared in ALIKE.items()), format="json"))
+    in_bulk = 0
+    for _ in range(60):
+        wanted = chance.sample(list(ALIKE), chance.randint(1, len(ALIKE)))
+        forms = [
+            chance.sample([*ALIKE, "x", *("y" if odd else "")], chance.randint(1, 10))
+            for _ in range(chance.randint(1, 3))
+        ]
+        messages = [random_message(chance, chance.choice(forms), odd).encode() for _ in range(chance.randint(1, 12))]
+        read = columns_reader(part, wanted)
+        assert read is not None
+        if odd == 0.0:
+            monkeypatch.setattr(pyarrow.json, "read_json", None)  # lines that are alike need no parser
+        found = read(pa.array(messages, pa.binary()))
+        assert found is not None or odd > 0.0
+        if found is not None:
+            in_bulk += 1
+            rows = [row_decoder(part, wanted)(message) or () for message in messages]
+            expected = [
+                [same(value) for value in pa.array(list(values), column.type).to_pylist()]
+                for values, column in zip(zip(*rows, strict=True), found, strict=True)
+            ]
+            assert [[same(value) for value in column.to_pylist()] for column in found] == expected, messages
+    assert in_bulk > 5
 
 
 @pytest.mark.parametrize("declared", ["TINYINT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)"])

@@ -18,10 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hintplan.plans.declarations.types import DataType
-from hintplan.runtime.connectors.filesystem.text_values import FLOATING, are_plain_numbers, column_of, has_negative_zero
+from hintplan.runtime.connectors.text_values import FLOATING, are_plain_numbers, column_of, has_negative_zero
 from hintplan.runtime.types import to_arrow
 
 Columns = dict[str, pa.Array]
+Convert = Callable[[pa.Array, DataType], pa.Array | None]
+"""Returns texts as a column of a type; None if one of them must be read otherwise."""
 Key = str | tuple[str, int]
 
 _QUOTE = ord('"')
@@ -79,11 +81,13 @@ def columns_alike(
     ends: np.ndarray[Any, Any],
     types: Mapping[str, DataType],
     parse: Callable[[bytes, int], Columns | None],
+    convert: Convert = column_of,
 ) -> Columns | None:
-    """Return the columns of lines, most of which are alike; None if Spark might read a value differently.
+    """Return the columns of lines, most of which are alike; None if a value must be read otherwise.
 
     ``data`` are UTF-8 without control characters. Each line is from one of ``starts`` to the line feed at one of
-    ``ends``. Lines that are like no others go to ``parse``, with their number.
+    ``ends``. Lines that are like no others go to ``parse``, with their number. ``convert`` gives values their types; by
+    default, it is for values as Spark reads them.
     """
     marks = np.frombuffer(data, np.uint8)
     groups = _groups(data, marks, starts, ends, types)
@@ -104,7 +108,7 @@ def columns_alike(
     columns: Columns = {}
     for key, data_type in types.items():
         if any(key in group.places for group in groups):
-            column = _column(data, marks, _values(groups, rest, starts, key), data_type)
+            column = _column(data, marks, _values(groups, rest, starts, key), data_type, convert)
             if column is None:
                 return None
             columns[key] = column
@@ -296,8 +300,10 @@ def _is_json(data: bytes, group: Group, key: Key) -> bool:
     return is_text or _are_scalars(_texts(data, begins, ends))
 
 
-def _column(data: bytes, marks: np.ndarray[Any, Any], values: Values, data_type: DataType) -> pa.Array | None:
-    """Return the column of ``values`` in ``data``; None if Spark might read one of them differently."""
+def _column(
+    data: bytes, marks: np.ndarray[Any, Any], values: Values, data_type: DataType, convert: Convert
+) -> pa.Array | None:
+    """Return the column of ``values`` in ``data``; None if one of them must be read otherwise."""
     is_null, is_bare = values.is_absent, ~(values.is_text | values.is_absent)
     some_text = bool(values.is_text.any())
     has_no_quotes = data_type.root in _WITHOUT_QUOTES
@@ -315,7 +321,7 @@ def _column(data: bytes, marks: np.ndarray[Any, Any], values: Values, data_type:
             return None
     if texts.null_count == len(texts):
         return pa.nulls(len(texts), to_arrow(str(data_type)))
-    column = column_of(texts, data_type)
+    column = convert(texts, data_type)
     has_odd_sign = column is not None and data_type.root in FLOATING and has_negative_zero(column)
     return None if has_odd_sign else column
 
