@@ -79,8 +79,8 @@ def columns_reader(part: Part, wanted: Collection[str]) -> ReadColumns | None:
         if not len(messages):
             return [pa.nulls(0, to_arrow(column.type)) for column in part.columns]
         try:
-            if are_alike and (columns := read_alike(messages)) is not None:
-                return _in_order(part, columns, len(messages))
+            if are_alike and (alike := read_alike(messages)) is not None:
+                return _in_order(part, alike, len(messages))
             found = parse(messages)
             columns = None if found is None else declared(found)
         except pa.ArrowInvalid:
