@@ -210,7 +210,7 @@ def columns_of(part: Part, types: Types) -> Callable[[pa.Table], list[pa.Array] 
 
 
 def _in_order(part: Part, columns: Columns, size: int) -> list[pa.Array]:
-    """Return ``columns``, by name, in the order of ``part``; NULL for those that are not read."""
+    """Return ``columns``, by name, in the order of ``part``. Columns that are not read are NULL."""
     return [
         columns[column.name] if column.name in columns else pa.nulls(size, to_arrow(column.type))
         for column in part.columns

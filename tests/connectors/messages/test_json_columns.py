@@ -94,7 +94,8 @@ def random_message(chance: random.Random, keys: list[str], odd: float) -> str:
     )
     texts = {
         "a": str(chance.randint(-(10**6), 10 ** chance.randint(1, 18))), "b": chance.choice(['""', '"é x"', '"} {"']),
-        "c": f"{chance.randint(-999, 999)}.{chance.randrange(100):02d}", "d": repr(round(chance.uniform(1, 1e3), chance.randint(1, 13))),
+        "c": f"{chance.randint(-999, 999)}.{chance.randrange(100):02d}",
+        "d": repr(round(chance.uniform(1, 1e3), chance.randint(1, 13))),
         "e": repr(chance.uniform(-9, -1)), "f": chance.choice(["true", "false"]), "g": f'"{moment[:10]}"',
         "h": f'"{moment}.{chance.randrange(1000):03d}"', "i": f'"{moment}Z"', "x": chance.choice(["1", '"a"', "null"]),
         "y": chance.choice(['{"a": 1, "b": "c"}', "[1, 2]", "[]"]),
